@@ -1,13 +1,13 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { Argument, Command, Option } from 'commander'
-import { program } from '../../src/cli/main.ts'
+import { commands as servoCommands } from '../../src/cli/main.ts'
 import { code, page, table } from './markdown.ts'
 
 /** Explained once, above all commands. */
 const usual = ['--project', '--json']
 
 export function cliPage(): string {
-  const groups = Map.groupBy(visible(program), (command) => command.helpGroup())
+  const groups = Map.groupBy(visible(servoCommands()), (command) => command.helpGroup())
   const contents = [...groups].map(
     ([group, commands]) =>
       `- ${group} ${commands.map((command) => `[${command.name()}](#servo-${command.name()})`).join(', ')}`,

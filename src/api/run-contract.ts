@@ -76,6 +76,8 @@ export interface LeftOut {
 /** What a request would run, if it were made now. */
 export interface RunPreview {
   readonly tasks: readonly PreviewTask[]
+  /** The same, shorter: the tasks of an asset that have the same reasons. */
+  readonly groups: readonly PreviewGroup[]
   readonly left_out: readonly LeftOut[]
   /** Why there are no tasks; null if there are. */
   readonly nothing_to_do: string | null
@@ -86,6 +88,14 @@ export interface PreviewTask {
   readonly asset_key: string
   readonly partition_key: string | null
   /** Why it should be made; an empty list if it is as it should be, and runs because it was selected. */
+  readonly reasons: readonly ReasonToMake[]
+}
+
+export interface PreviewGroup {
+  readonly asset_key: string
+  /** Exactly what they make, as a selection has it, neighbours as one range: `raw/orders[2025-01-01..2025-01-31]`. */
+  readonly selections: readonly string[]
+  readonly tasks: number
   readonly reasons: readonly ReasonToMake[]
 }
 
@@ -112,6 +122,11 @@ export interface RunQuery {
   readonly limit: number
   /** Only runs in this state. */
   readonly state?: RunState | undefined
+  /** Only runs that have a task for this asset. */
+  readonly asset?: string | undefined
+  /** Only runs that were requested from this moment on, or before that one. */
+  readonly since?: string | undefined
+  readonly until?: string | undefined
 }
 
 export interface LogQuery {

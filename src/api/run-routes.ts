@@ -2,6 +2,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { runStates } from '../domain/runs/runs.table.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
+import { id, timestamp } from '../model/envelope.ts'
 import { problemResponse } from './problem.ts'
 import { readBody } from './read-body.ts'
 import { takes } from './request/parameters.ts'
@@ -10,6 +11,9 @@ import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './
 const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(20),
   state: z.enum(runStates).optional(),
+  asset: id.optional(),
+  since: timestamp.optional(),
+  until: timestamp.optional(),
 })
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 

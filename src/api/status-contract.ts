@@ -7,12 +7,16 @@ const limit = z.coerce.number().int().min(1).max(1_000).default(50)
 /** The `next_cursor` of the page before. */
 const cursor = z.string().max(2_048).optional()
 
+/** A status, or those whose last attempt failed, made before or not. */
+const statusFilters = [...displayStatuses, 'LAST_ATTEMPT_FAILED'] as const
+export type StatusFilter = (typeof statusFilters)[number]
+
 export const listQuery = z.object({
   /** Assets: a key or a selection expression; all of them when absent. */
   select: selection,
   /** A key or a range, as a run takes them. */
   partition: z.string().min(1).max(2_048).optional(),
-  status: z.enum(displayStatuses).optional(),
+  status: z.enum(statusFilters).optional(),
   order: z.enum(['newest', 'oldest']).default('newest'),
   limit,
   cursor,

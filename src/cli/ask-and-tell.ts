@@ -1,11 +1,11 @@
-import { existsSync } from 'node:fs'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { isServoError, ServoError } from '../lib/error.ts'
 import type { LocalComponents } from '../server/components.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note, warn } from './output.ts'
-import { componentsOf, findProject, type ProjectFlags, servoDirOf } from './project.ts'
+import { componentsOf, findProject, type ProjectFlags, refuseEmpty, servoDirOf } from './project.ts'
+import { firstLine } from './show-run.ts'
 
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
 const ASK_WAIT_MS = 15_000
@@ -29,11 +29,11 @@ export async function ask<T>(
   const leader = await findLeader(components, { maxWaitMs: ASK_WAIT_MS }).catch((error: unknown) => {
     unlessSilent(error)
     isSilent = true
-    note('the server does not answer; answering from disk')
+    note('the server does not answer; reading the state from disk')
     return undefined
   })
   if (leader !== undefined) return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
-  if (!ofNext) refuseEmpty(projectDir)
+  if (!ofNext) refuseEmpty(servoDirOf(projectDir))
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const code = ofCode ? await loadCode(projectDir, components) : undefined
   if (typeof code === 'string' && ofNext) throw notLoaded(code)
@@ -65,14 +65,14 @@ export async function isNotLoaded(flags: ProjectFlags, { schedules }: WorkspaceA
     return (await codeOf(projectDir, await componentsOf(projectDir))) === undefined
   }
   const { outage } = await schedules.automation()
-  if (outage !== null) note(`${outage}. What is shown is from the last time it could be.`)
+  if (outage !== null) note(`${outage}. This shows the last version that loaded.`)
   return outage !== null
 }
 
 /** Gives a command to the leader of the project or, without one, leads for as long as the command takes. */
 export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, isLive: boolean) => Promise<T>): Promise<T> {
   const projectDir = findProject(flags)
-  refuseEmpty(projectDir)
+  refuseEmpty(servoDirOf(projectDir))
   const components = await componentsOf(projectDir)
   const asked = await withLeader(
     components,
@@ -90,8 +90,8 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
 }
 
 const notLoaded = (why: string): ServoError =>
-  new ServoError('invalid', 'not_loaded', `nothing would run: the project cannot be loaded (${why})`, {
-    hint: 'Repair it first.',
+  new ServoError('invalid', 'not_loaded', `the project cannot be loaded: ${why}`, {
+    hint: 'Correct that first. servo check lists every problem.',
   })
 
 /** The project as its code declares it now; undefined, with a note to the user, when it cannot be loaded. */
@@ -100,7 +100,7 @@ const codeOf = async (projectDir: string, components: LocalComponents): Promise<
 
 function manifestIn(code: ProjectManifest | string | undefined): ProjectManifest | undefined {
   if (typeof code !== 'string') return code
-  note(`the project cannot be loaded (${code}), so this is as of the last time it could`)
+  note(`the project cannot be loaded (${code}); this shows the last version that loaded`)
   return undefined
 }
 
@@ -111,13 +111,5 @@ async function loadCode(projectDir: string, components: LocalComponents): Promis
   if (loaded.ok) return loaded.manifest
   const [{ file, line, message } = { file: undefined, line: undefined, message: '' }] = loaded.problems
   const place = [file, line].filter((part) => part != null).join(':')
-  return [place, message].filter(Boolean).join(' ')
-}
-
-function refuseEmpty(projectDir: string): void {
-  const servoDir = servoDirOf(projectDir)
-  if (existsSync(servoDir)) return
-  throw new ServoError('not_found', 'no_state', `there is nothing in ${servoDir} yet`, {
-    hint: 'Start the project: servo dev, or run something: servo run "*"',
-  })
+  return [place, firstLine(message)].filter(Boolean).join(' ')
 }

@@ -10,9 +10,9 @@ const [major, minor] = [Number(parts[0]), Number(parts[1])]
 if (major < 22 || (major === 22 && minor < 18)) {
   const message = `Servo needs Node 22.18 or newer; this is ${process.version}`
   const hint = 'Install Node 24 (https://nodejs.org, or your version manager: nvm install 24) and run it again.'
-  const isJson = process.argv.indexOf('--json') > 0
+  const isJson = process.argv.some((word) => word === '--json' || word.indexOf('--json=') === 0)
   const error = { kind: 'unavailable', code: 'node_too_old', message, hint }
   process.stderr.write(isJson ? `${JSON.stringify({ error })}\n` : `error: ${message}\nhint: ${hint}\n`)
   // As for anything else that is needed and missing.
   process.exitCode = 3
-} else void import('./main.ts').then(({ main }) => main())
+} else void import('./main.ts').then(({ main }) => main(process.argv.slice(2)))

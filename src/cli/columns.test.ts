@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { alignRows, cutLast, fitWidths } from './columns.ts'
+import { alignRows, fitWidths, tableRows, wrapText } from './columns.ts'
 
 const rows = [
   ['name', 'error'],
@@ -7,14 +7,21 @@ const rows = [
   ['a', 'short'],
 ].map((row) => row.map((text) => ({ text })))
 
-test('a last column that is wider than the screen is cut, and nothing else', () => {
-  const lines = alignRows(cutLast(rows, 40))
+test('a table that is wider than the screen has its widest column cut, and nothing else', () => {
+  const lines = tableRows(rows, 40)
   expect(lines.map((line) => line.length)).toEqual([12, 40, 12])
   expect(lines[1]).toBe(`inbox  ${'x'.repeat(32)}…`)
+  expect(tableRows(rows, Number.POSITIVE_INFINITY)[1]).toBe(`inbox  ${'x'.repeat(100)}`)
 })
 
-test('a few words of it stay on the narrowest screen', () => {
-  expect(alignRows(cutLast(rows, 10))[1]).toBe(`inbox  ${'x'.repeat(19)}…`)
+test('numbers are not cut, and a few letters of each column stay on the narrowest screen', () => {
+  const numbered = rows.map((row, i) => [{ text: String(10 ** (i * 8)), right: true }, ...row])
+  expect(tableRows(numbered, 10)[1]).toBe(`        100000000  inbox  ${'x'.repeat(11)}…`)
+})
+
+test('long text is broken between words', () => {
+  expect(wrapText('the disk is almost full', 11)).toEqual(['the disk is', 'almost full'])
+  expect(wrapText('/a/very/long/path is full', 8)).toEqual(['/a/very/long/path', 'is full'])
 })
 
 test('columns stay under each other where characters take two places or none', () => {

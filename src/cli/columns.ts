@@ -50,15 +50,29 @@ export function cutText(text: string, most: number): string {
   return most < 1 ? '' : `${kept}…`
 }
 
-/** Cuts the last cell of rows that would be wider than this, which keeps at least a few words of it. */
-export function cutLast(rows: readonly (readonly Cell[])[], width: number): Cell[][] {
-  const columns = Math.max(0, ...rows.map((row) => row.length))
-  const others = widestOf(rows.map((row) => row.slice(0, columns - 1)))
-  const room = Math.max(LEAST_ROOM, width - others.reduce((sum, each) => sum + each + GAP.length, 0))
-  return rows.map((row) => row.map((cell, i) => (i < columns - 1 ? cell : { ...cell, text: cutText(cell.text, room) })))
+/** Aligns the cells of a table, and cuts the widest columns where a line would be wider than the screen. Numbers are not cut. */
+export function tableRows(rows: readonly (readonly Cell[])[], screen: number): string[] {
+  const widest = widestOf(rows)
+  const isNumber = widest.map((_, i) => rows.some((row) => row[i]?.right === true))
+  const widths = fitWidths(widest, isNumber, screen)
+  return rows.map((row) =>
+    line(
+      row.map((cell, i) => (isNumber[i] ? cell : { ...cell, text: cutText(cell.text, widths[i] ?? 0) })),
+      widths,
+    ),
+  )
 }
 
-const LEAST_ROOM = 20
+/** Breaks text into lines that are not wider than this, between words. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined || widthOf(last) + 1 + widthOf(word) > width) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
+}
 
 /** One line of cells, for widths that are known before all lines are. */
 export function line(row: readonly Cell[], widths: readonly number[]): string {

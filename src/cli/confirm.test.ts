@@ -18,13 +18,13 @@ test.each([
   ['yeah, no\n', false],
   ['', false],
 ])('to a question %j is %s', async (typed, answer) => {
-  expect(await askToConfirm('Go on?', terminalWith(typed))).toBe(answer)
+  expect(await askToConfirm('Continue?', terminalWith(typed))).toBe(answer)
 })
 
 test('where nobody sits at a terminal the flag is named that says yes', () => {
   const { output } = terminalWith('')
   const piped = new PassThrough() as unknown as NodeJS.ReadStream
   expect(() => refuseUnattended({ input: piped, output })).toThrow(
-    expect.objectContaining({ code: 'confirmation_needed', hint: 'Pass --yes when you are sure.' }),
+    expect.objectContaining({ code: 'confirmation_needed', hint: 'Add --yes to confirm.' }),
   )
 })

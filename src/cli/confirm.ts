@@ -9,8 +9,8 @@ export interface Terminal {
 /** Goes on only if the user at the terminal confirms; without a terminal the flag is the confirmation. */
 export function refuseUnattended({ input, output }: Terminal, flag = '--yes'): void {
   if (input.isTTY && output.isTTY) return
-  throw new ServoError('invalid', 'confirmation_needed', 'this needs a confirmation, and there is no terminal to ask for one', {
-    hint: `Pass ${flag} when you are sure.`,
+  throw new ServoError('invalid', 'confirmation_needed', 'this needs confirmation, and there is no terminal to ask in', {
+    hint: `Add ${flag} to confirm.`,
   })
 }
 

@@ -102,7 +102,7 @@ function sayOnce(): (leader: Leader) => void {
 }
 
 function inWords({ term, pid, address }: Leader): string {
-  if (address !== null) return `process ${pid}, which leads this project and does not answer`
+  if (address !== null) return `process ${pid}, which runs this project and does not answer`
   return term === 'brief' ? `another command (process ${pid})` : `the server that is starting (process ${pid})`
 }
 
@@ -112,9 +112,9 @@ export async function clientOf({ secrets }: Pick<Components, 'secrets'>, url: st
   throw new ServoError(
     'unavailable',
     'no_secrets',
-    'the secrets of this project are gone, so this command cannot authenticate to its server',
+    'the secrets of this project are missing, so this command cannot authenticate to the server',
     {
-      hint: 'Stop the server and start it again: it makes new ones.',
+      hint: 'Restart the server: it creates new ones.',
     },
   )
 }
@@ -127,13 +127,13 @@ export function unlessSilent(error: unknown): undefined {
 
 const noAnswerYet = (leader: Leader): ServoError =>
   new ServoError('unavailable', NO_ANSWER_YET, `no answer yet from ${inWords(leader)}`, {
-    hint: `Look at its output, or stop it: kill ${leader.pid}`,
+    hint: `Check its output, or stop it: kill ${leader.pid}`,
   })
 
 const unreachable = ({ pid, host, address }: Leader): ServoError =>
   new ServoError(
     'unavailable',
     'leader_unreachable',
-    `the server of this project (process ${pid} on ${host}) is alive and cannot be reached from here at ${address}`,
-    { hint: 'Run this command where the server runs, or in a container that shares its network. Nothing was done.' },
+    `the server of this project (process ${pid} on ${host}) is alive but cannot be reached at ${address}`,
+    { hint: 'Run this command where the server runs, or in a container that shares its network. Nothing has changed.' },
   )

@@ -1,19 +1,29 @@
 import type { RunState } from '../domain/runs/runs.table.ts'
 import { ServoError } from '../lib/error.ts'
+import { nearest } from '../lib/nearest.ts'
 
 /** The flags of every command that opens a workspace. */
 export interface WorkspaceFlags {
+  project?: string
   tenant?: string
   workspace?: string
   json?: boolean
 }
 
+/** A flag whose value, or whose absence, is wrong. */
+export const badFlag = (message: string, hint?: string): ServoError =>
+  new ServoError('invalid', 'bad_flag', message, hint === undefined ? {} : { hint })
+
 /** The value of a flag as a whole number within these bounds. */
 export function wholeNumber(flag: string, text: string, { min, max }: { min: number; max: number }): number {
   const number = Number(text)
   if (/^[+-]?\d+$/.test(text) && number >= min && number <= max) return number
-  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is not a whole number from ${min} to ${max}`)
+  throw badFlag(`invalid value '${text}' for ${flag}`, `Use a whole number from ${min} to ${max}.`)
 }
+
+/** How many entries a list has; as many as a page of the server can have. */
+export const limitFlag = (text: string | undefined, usual = 50): number =>
+  text === undefined ? usual : wholeNumber('--limit', text, { min: 1, max: 1_000 })
 
 /** Far beyond what a machine can run at a time: a slip of the finger must not start a million processes. */
 const MAX_CONCURRENCY = 1_000
@@ -26,7 +36,7 @@ export function labelsFlag(labels: readonly string[], flag = '--label'): Record<
     labels.map((label) => {
       const at = label.indexOf('=')
       if (at > 0) return [label.slice(0, at), label.slice(at + 1)]
-      throw new ServoError('invalid', 'bad_flag', `${flag} ${label} has no value`, { hint: `Write ${flag} team=sales.` })
+      throw badFlag(`invalid value '${label}' for ${flag}`, `Use a name and a value: ${flag} team=sales`)
     }),
   )
 }
@@ -37,24 +47,28 @@ const MOMENT = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)
 export function momentFlag(flag: string, text: string): string {
   const moment = new Date(text)
   if (MOMENT.test(text) && !Number.isNaN(moment.getTime())) return moment.toISOString()
-  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is not a point in time`, {
-    hint: 'Write 2025-01-15T10:00:00Z, or 2025-01-15T10:00 for the time of this machine.',
-  })
+  throw badFlag(
+    `invalid value '${text}' for ${flag}`,
+    'Use a time such as 2025-01-15T10:00:00Z. Without the Z it is in the time zone of this machine.',
+  )
 }
 
-const RUN_STATES = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const satisfies readonly RunState[]
+/** The span of time that a list is limited to. */
+export const spanFlags = ({ since, until }: { since?: string; until?: string }) => ({
+  since: since === undefined ? undefined : momentFlag('--since', since),
+  until: until === undefined ? undefined : momentFlag('--until', until),
+})
 
-/** The stored name of a state as users write it. */
-export function stateFlag(text: string): RunState {
-  const state = RUN_STATES.find((each) => each === text.toUpperCase())
-  if (state !== undefined) return state
-  const hint = `States are: ${RUN_STATES.join(', ').toLowerCase()}`
-  throw new ServoError('invalid', 'bad_flag', `no run is ever ${text}`, { hint })
-}
+export const RUN_STATES = ['PENDING', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const satisfies readonly RunState[]
 
-/** The value of a flag that can have these. */
-export function oneOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
-  const found = values.find((value) => value === text)
+/** The value of a flag that can have these, whatever its case. */
+export function choiceOf<const V extends readonly string[]>(flag: string, text: string, values: V): V[number] {
+  const found = values.find((value) => value.toLowerCase() === text.toLowerCase())
   if (found !== undefined) return found
-  throw new ServoError('invalid', 'bad_flag', `${flag} ${text} is none of ${values.join(', ')}`)
+  const words = values.map((value) => value.toLowerCase())
+  const near = nearest(text, words)
+  throw badFlag(
+    `invalid value '${text}' for ${flag}`,
+    `${near === undefined ? '' : `Did you mean ${near}? `}Use one of: ${words.join(', ')}`,
+  )
 }

@@ -1,6 +1,9 @@
 import pc from 'picocolors'
 import type { Colors } from 'picocolors/types.js'
 import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/error.ts'
+import { type Cell, tableRows } from './columns.ts'
+import { pickFields } from './json/chosen-fields.ts'
+import { withoutInternals } from './json/internals.ts'
 
 /** 0 is fine, 1 is "done, and not fine": a run that failed, a file that is damaged. With 2 and 3 nothing was done. */
 const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 2, corrupt: 1, unavailable: 3, bug: 4 }
@@ -45,11 +48,15 @@ export const colours = coloursOf(process.stdout)
 export const errorColours = coloursOf(process.stderr)
 
 let json = false
-/** From now on errors are printed as JSON too. */
-export function speakJson(): void {
-  json = true
+let fields: readonly string[] | undefined
+/** From now on answers and errors are printed as JSON, or are not; of answers only these fields, if any are named. */
+export function speakJson(isOn: boolean, chosen?: readonly string[]): void {
+  json = isOn
+  fields = chosen
 }
 export const speaksJson = (): boolean => json
+/** The fields that the user chose; undefined for all of them. */
+export const chosenColumns = (): readonly string[] | undefined => fields
 
 /** Prints what went wrong and what to do, and sets the exit code. No stack: that is for SERVO_DEBUG=1. */
 export function fail(thrown: unknown): void {
@@ -66,12 +73,12 @@ export function fail(thrown: unknown): void {
 }
 
 const SYSTEM_HINTS: Readonly<Record<string, string>> = {
-  EACCES: 'Check who may write there.',
-  EPERM: 'Check who may write there.',
-  EROFS: 'It is on a disk that can only be read; copy the project to another.',
-  ENOSPC: 'The disk is full.',
-  ENOTDIR: 'A file is in the way of a folder.',
-  EEXIST: 'A file is in the way of a folder.',
+  EACCES: 'Check the permissions and the owner.',
+  EPERM: 'Check the permissions and the owner.',
+  EROFS: 'The disk is read-only. Copy the project to another.',
+  ENOSPC: 'The disk is full. Free some space.',
+  ENOTDIR: 'A file is where a folder should be. Move it away.',
+  EEXIST: 'A file is where a folder should be. Move it away.',
 }
 
 /** An error of the operating system is not a bug of Servo, which cannot repair it. */
@@ -98,7 +105,10 @@ export function note(text: string): void {
 }
 
 /** `servo query … | head` closes the output before the command is done, which is not an error. A full disk is one. */
+let isWatched = false
 export function watchOutput(): void {
+  if (isWatched) return
+  isWatched = true
   process.stderr.on('error', () => process.exit())
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0)
@@ -111,8 +121,31 @@ export function print(text: string): void {
   write(process.stdout, text)
 }
 
+/** The width of the screen. A pipe or file has none: nothing is cut there. */
+export const screenWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY)
+
+/** Prints a table below its heads. On a screen the widest columns are cut until a line fits. */
+export function printTable(heads: readonly Cell[], rows: readonly (readonly Cell[])[], indent = ''): void {
+  for (const text of tableRows([heads, ...rows], screenWidth() - indent.length)) print(indent + text)
+}
+
+/** The heads of columns; those of numbers stand to the right. */
+export const headsOf = (names: readonly string[], right: readonly string[] = []): Cell[] =>
+  names.map((text) => ({ text, paint: colours.dim, right: right.includes(text) }))
+
+/** Prints the answer of a command: what users can do something with, and of that the fields that they chose. */
 export function printJson(value: unknown): void {
-  print(JSON.stringify(value, null, 2))
+  print(JSON.stringify(shownValue(value), null, 2))
+}
+
+/** The same as one line, for commands that go on printing. */
+export function printJsonLine(value: unknown): void {
+  print(JSON.stringify(shownValue(value)))
+}
+
+function shownValue(value: unknown): unknown {
+  const shown = withoutInternals(value)
+  return fields === undefined ? shown : pickFields(shown, fields)
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is replaced.

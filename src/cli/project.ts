@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { userInfo } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { checkStateFolder } from '../adapters/fs/state-folder.ts'
 import { ServoError } from '../lib/error.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { applyEnvFiles } from '../sdk/project/env-files.ts'
@@ -28,21 +29,29 @@ export function projectFolder({ project }: ProjectFlags): string {
   const start = resolve(project ?? '.')
   if (project !== undefined) {
     if (isProject(start)) return start
-    if (existsSync(start)) throw noProject(`${start} has no servo.config.ts`)
-    throw new ServoError('not_found', 'no_such_folder', `there is no folder ${start}`, { hint: 'Check --project.' })
+    if (existsSync(start)) throw noProject(`no servo.config.ts in ${start}`)
+    throw new ServoError('not_found', 'no_such_folder', `folder not found: ${start}`, { hint: 'Check --project.' })
   }
   for (let folder = start; ; folder = dirname(folder)) {
     if (isProject(folder)) return folder
-    if (folder === dirname(folder)) throw noProject(`there is no servo.config.ts in ${start} or above it`)
+    if (folder === dirname(folder)) throw noProject(`no servo.config.ts in ${start} or any folder above it`)
   }
 }
 
 const noProject = (message: string): ServoError =>
   new ServoError('not_found', 'no_project', message, {
-    hint: 'Go to the folder of a project, or name it with --project. servo init makes a new one.',
+    hint: 'Change to the folder of a project, or name it with --project. servo init creates one.',
   })
 
 export const servoDirOf = (projectDir: string): string => join(projectDir, '.servo')
+
+/** Refuses to look into a project that never ran. */
+export function refuseEmpty(servoDir: string): void {
+  if (checkStateFolder(servoDir)) return
+  throw new ServoError('not_found', 'no_state', `nothing is recorded in ${servoDir} yet`, {
+    hint: 'Start the project with servo dev, or run an asset with servo run.',
+  })
+}
 
 /** The user at this terminal, for the record. */
 export function currentUser(): string {

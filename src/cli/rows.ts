@@ -2,18 +2,23 @@ import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
 import { type Cell, cutText, fitWidths, line, widestOf } from './columns.ts'
-import { colours, errorColours, printable } from './output.ts'
+import { checkFields } from './json/chosen-fields.ts'
+import { chosenColumns, colours, errorColours, printable, screenWidth } from './output.ts'
 
 /** Waits for a slow reader of our output, so that a large answer is never held in memory. */
 async function write(text: string): Promise<void> {
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 
-/** Valid JSON, and one row per line for tools that read lines. */
+/** Valid JSON, and one row per line for tools that read lines. It has all columns, or those that the user chose. */
 export async function writeJson({ columns, rows }: QueryResult): Promise<void> {
+  const names = columns.map(({ name }) => name)
+  const chosen = chosenColumns() ?? names
+  checkFields(chosen, names)
+  const places = chosen.map((name) => names.indexOf(name))
   let begun = false
   for await (const batch of rows()) {
-    const lines = batch.map((row) => jsonText(Object.fromEntries(columns.map(({ name }, i) => [name, row[i]]))))
+    const lines = batch.map((row) => jsonText(Object.fromEntries(chosen.map((name, i) => [name, row[places[i] ?? 0]]))))
     await write((begun ? ',\n' : '[\n') + lines.join(',\n'))
     begun = true
   }
@@ -40,7 +45,7 @@ function csvCell(value: Plain | undefined): string {
 
 /** Shows the rows as they come, and how many there were. On a screen text is cut where a line would be too long; `--json` has all of it. */
 export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
-  const show = shownTable(columns, process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY)
+  const show = shownTable(columns, screenWidth())
   let count = 0
   for await (const batch of rows()) {
     await write(show(batch))

@@ -31,16 +31,16 @@ export function shownAsset(detail: AssetDetail): string[] {
     )
   }
   if (upstream.length > 0) {
-    lines.push(colours.dim('made from'))
+    lines.push(colours.dim('upstream'))
     const rows = upstream.map(({ asset_key, input, words }): Cell[] => [
       { text: printable(asset_key) },
-      { text: input === null ? 'comes first' : `as ${printable(input)}`, paint: colours.dim },
+      { text: input === null ? 'runs before it' : `as ${printable(input)}`, paint: colours.dim },
       { text: words === null ? '' : printable(words), paint: colours.dim },
     ])
     lines.push(...alignRows(rows).map((line) => `  ${line}`))
   }
   if (downstream.length > 0) {
-    lines.push(colours.dim('needed by'))
+    lines.push(colours.dim('downstream'))
     lines.push(...downstream.slice(0, SHOWN_DOWNSTREAM).map((key) => `  ${printable(key)}`))
     if (downstream.length > SHOWN_DOWNSTREAM) lines.push(colours.dim(`  and ${downstream.length - SHOWN_DOWNSTREAM} more`))
   }
@@ -70,12 +70,12 @@ function declarationLines({ asset, definition, asset_id, graph_version }: AssetD
   } = definition
   const facts: (NamedValue | false | undefined)[] = [
     file ? ['declared in', `${file}${line ? `:${line}` : ''}`] : undefined,
-    ['partitions', partitions === null ? 'none: it is made as a whole' : partitionsText(partitions)],
+    ['partitions', partitions === null ? 'none' : partitionsText(partitions)],
     partitions !== null && partitions.count > 0 && ['', `${partitions.first} to ${partitions.last}`],
     owners.length > 0 && ['owners', owners.join(', ')],
     Object.keys(tags).length > 0 && ['tags', pairs(tags)],
     kinds.length > 0 && ['made with', kinds.join(', ')],
-    uri ? ['data', uri] : io !== 'none' && ['kept as', io],
+    uri ? ['data', uri] : io !== 'none' && ['stored as', io],
     retry ? ['retry', `${retry.max_attempts} attempts, ${retry.backoff} from ${seconds(retry.initial_ms)}`] : undefined,
     timeout_sec ? ['timeout', `${timeout_sec} s`] : undefined,
     heartbeat_timeout_sec ? ['heartbeat timeout', `${heartbeat_timeout_sec} s`] : undefined,

@@ -17,7 +17,7 @@ export function conflictLines(conflict: Conflict, timezone: string): string[] {
       : [`${bodyText(conflict.first)}, accepted`, bodyText(conflict.later)]
   const [first, later] = sides
   const differs =
-    conflict.kind === 'run_key' && conflict.differs.length > 0 ? [`  they differ in ${conflict.differs.join(', ')}`] : []
+    conflict.kind === 'run_key' && conflict.differs.length > 0 ? [`  different ${conflict.differs.join(', ')}`] : []
   return [
     `${localTime(conflict.detected_at)}  ${titleOf(conflict)}`,
     `  first  ${first}`,
@@ -42,7 +42,7 @@ const names = (some: readonly string[], count: number): string =>
   `${some.slice(0, SHOWN).join(', ')}${count > SHOWN ? ` and ${count - SHOWN} more` : ''}`
 
 function requestText(asked: ConflictingRequest | null, differs: readonly ComparedPart[], timezone: string): string {
-  if (asked === null) return 'a request that is not on record any more'
+  if (asked === null) return 'a request that is no longer on record'
   const { origin, assets, asset_count, partitions, partition_count, labels, label_count, priority } = asked
   const pairs = Object.entries(labels).map(([name, value]) => `${name}=${value}`)
   const parts = [

@@ -12,7 +12,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
 import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import type { Changed } from '../server/server.ts'
-import { colours, print, printable } from './output.ts'
+import { colours, print, printable, printJsonLine } from './output.ts'
 import { findingLines, warningsOf } from './results/checks.ts'
 import { failureLines } from './results/failures.ts'
 import { printProblems } from './show-problems.ts'
@@ -74,9 +74,10 @@ export const screen: DevVoice = {
   ready(url, loaded, ms, { ticks, polls, paused, isOn }) {
     const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
-    if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}; saving a file loads it again; Ctrl-C stops`))
-    else notLoaded(loaded.problems, 'repair it and save; what was running waits')
-    if (!isOn) print(`  ${colours.yellow('automation is off')}: no schedule ticks and no sensor is evaluated (--no-automation)`)
+    if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}; saving a file reloads the project; Ctrl-C stops`))
+    else notLoaded(loaded.problems, 'correct it and save; unfinished runs wait')
+    if (!isOn)
+      print(`  ${colours.yellow('automation is off')}: schedules do not tick and sensors are not evaluated (--no-automation)`)
     for (const { schedule, at } of ticks.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
     if (ticks.length > SHOWN_TICKS)
@@ -89,7 +90,7 @@ export const screen: DevVoice = {
   loaded(loaded) {
     const time = colours.dim(` in ${Math.round(loaded.ms)} ms`)
     if (loaded.ok) print(`${clock()} ${colours.green('loaded')}  ${changesText(loaded)}${time}`)
-    else notLoaded(loaded.problems, 'the last good version stays')
+    else notLoaded(loaded.problems, 'correct it and save; the last version that loaded stays in use')
   },
   changed(change) {
     if (change.type === 'tick') {
@@ -127,7 +128,7 @@ export const screen: DevVoice = {
   stopped(running) {
     // A terminal shows ^C where the cursor was.
     const begin = process.stdout.isTTY ? '\n' : ''
-    const then = running > 0 ? `; ${tasksText(running)} that ran will run again at the next start` : ''
+    const then = running > 0 ? `; ${tasksText(running)} interrupted, which the next start runs again` : ''
     print(`${begin}${colours.dim(`stopped${then}`)}`)
   },
 }
@@ -135,11 +136,20 @@ export const screen: DevVoice = {
 /** For programs: a JSON object per line. */
 export const jsonLines: DevVoice = {
   ready: (url, loaded, ms, { ticks, polls, paused, isOn }) =>
-    say({ type: 'ready', url, ms: Math.round(ms), ...outcome(loaded), automation: isOn, next_ticks: ticks, paused, polls }),
-  loaded: (loaded) => say({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
-  changed: (change) => say(changeLine(change)),
-  printed: (by, text) => say({ type: 'printed', by, text }),
-  stopped: (running) => say({ type: 'stopped', running }),
+    printJsonLine({
+      type: 'ready',
+      url,
+      ms: Math.round(ms),
+      ...outcome(loaded),
+      automation: isOn,
+      next_ticks: ticks,
+      paused,
+      polls,
+    }),
+  loaded: (loaded) => printJsonLine({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
+  changed: (change) => printJsonLine(changeLine(change)),
+  printed: (by, text) => printJsonLine({ type: 'printed', by, text }),
+  stopped: (running) => printJsonLine({ type: 'stopped', running }),
 }
 
 function changeLine(change: Change): object {
@@ -183,7 +193,7 @@ function tickText(row: RecordedTick): string {
   const of = isRange
     ? `${tick_count?.toLocaleString('en')} ${tick_count === 1 ? 'tick' : 'ticks'} from ${localTime(scheduled_for)} to ${localTime(scheduled_until)}`
     : cause === 'manual'
-      ? `asked for by ${printable(requested_by ?? 'somebody')}`
+      ? `requested by ${printable(requested_by ?? 'somebody')}`
       : `tick of ${localTime(scheduled_for)}${cause === 'catch_up' ? ', caught up' : ''}`
   const why = reason === null ? (run_id === null ? '' : `: ${shortId(run_id)}`) : `: ${printable(reason)}`
   const paint = status === 'triggered' ? colours.green : status === 'failed' ? colours.red : colours.yellow
@@ -233,12 +243,12 @@ function evaluationLine({ sensor, evaluation, run_ids, runs }: EvaluationChange)
 export function evaluationText({ evaluation, runs }: EvaluationChange): string {
   const { status, trigger_source, message_id, error, requested_by } = evaluation
   const of = trigger_source === 'push' ? `message ${printable(message_id ?? '')}` : 'poll'
-  const by = requested_by === null ? '' : ` asked for by ${printable(requested_by)}`
+  const by = requested_by === null ? '' : ` requested by ${printable(requested_by)}`
   const made = runs.filter(({ created }) => created).map(({ run_id }) => shortId(run_id))
   const writing = { run: shortId, when: localTime }
   const others = runs.filter(({ created }) => !created).map((one) => `no new run: ${printable(whyNoNewRun(one, writing))}`)
   const besides = wordsBesidesRuns(besidesRuns(evaluation)).map(printable)
-  const idle = status === 'no_new_data' ? ['asked for no run'] : []
+  const idle = status === 'no_new_data' ? ['no run requested'] : []
   const did = [...shortened(made, ' '), ...shortened(others, '; '), ...idle, ...besides].join(', ')
   const why = error === null ? '' : `: ${printable(error)}`
   const paint = status === 'error' ? colours.red : status === 'triggered' ? colours.green : colours.yellow
@@ -251,8 +261,6 @@ function shortened(texts: readonly string[], between: string): string[] {
   const more = texts.length > SHOWN_RUNS ? ` and ${texts.length - SHOWN_RUNS} more` : ''
   return [`${texts.slice(0, SHOWN_RUNS).join(between)}${more}`]
 }
-
-const say = (line: unknown): void => print(JSON.stringify(line))
 
 const outcome = (loaded: Reload): object =>
   loaded.ok

@@ -48,7 +48,7 @@ export const localTime = (moment: string | null): string => (moment === null ? '
 export const localZone = (): string => Intl.DateTimeFormat().resolvedOptions().timeZone
 
 export const AUTOMATION_OFF =
-  'automation is off: no schedule ticks and no sensor is evaluated by what runs now (servo dev --no-automation, or servo run)'
+  'automation is off: the running process evaluates no schedules and no sensors (servo dev --no-automation, or servo run)'
 
 export const shortId = (runId: string): string => runId.slice(0, 12)
 
@@ -117,7 +117,20 @@ export function summary(run: WireRun, warnings: number): string {
   const warned = warnings === 0 ? '' : ` ${colours.yellow(warningsText(warnings))}`
   const { text: time } = runTimeCell(run)
   const error = run.error ? `\n  ${printable(run.error)}` : ''
-  return `${colour?.(text)}${warned}  ${shortId(run.run_id)}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${error}`
+  const cancelled = cancellation(run)
+  return `${colour?.(text)}${warned}  ${shortId(run.run_id)}  ${counts(run)}${time ? colours.dim(` in ${time}`) : ''}${cancelled}${error}`
+}
+
+/** What Ctrl-C is on record as. */
+export const INTERRUPTED = 'interrupted at the terminal'
+
+/** Who cancelled a run, and why. Whoever pressed Ctrl-C knows. */
+function cancellation({ cancel_requested_by: by, cancel_reason: reason }: WireRun): string {
+  if (by === null || reason === INTERRUPTED) return ''
+  const [, asset] = /^asset:(.*)$/s.exec(by) ?? []
+  const who =
+    asset === undefined ? `cancelled by ${by}${reason ? `: ${reason}` : ''}` : `${reason} (overlap of ${asset}: replace)`
+  return `\n  ${printable(who)}`
 }
 
 /** Warnings do not change how a run ends, but whoever reads its end should know of them. */

@@ -20,11 +20,11 @@ export async function takeLease(components: Components, name: string): Promise<H
     const cancel = clock.after(SAY_SILENT_AFTER_MS, () => {
       if (before === undefined) return
       isSilent = true
-      note(`waiting for process ${before.pid}, which leads this project and does not answer`)
+      note(`waiting for process ${before.pid}, which runs this project and does not answer`)
     })
     const claim = await lease.claim({ name, term: 'standing' }).finally(cancel)
     if (claim.held) {
-      if (isSilent) note(`process ${before?.pid} did not answer, so this one leads now`)
+      if (isSilent) note(`process ${before?.pid} did not answer; this process took over`)
       return claim
     }
     const { leader } = claim
@@ -34,7 +34,7 @@ export async function takeLease(components: Components, name: string): Promise<H
       if ((await lease.leader())?.name !== leader.name) break
       if (!said && clock.monotonic() - began > SAY_AFTER_MS) {
         said = true
-        note(`taking over from the command that leads this project (process ${leader.pid})`)
+        note(`taking over from the command that runs this project (process ${leader.pid})`)
       }
       await clock.sleep(LOOK_AT_LEASE_MS)
     }
@@ -50,7 +50,7 @@ async function askToGiveWay(components: Components, { address, name }: Leader): 
 
 function alreadyRunning({ pid, address }: Leader): ServoError {
   const where = address === null ? '' : ` at ${address}`
-  return new ServoError('conflict', 'already_running', `process ${pid} runs this project already${where}`, {
+  return new ServoError('conflict', 'already_running', `this project is already running: process ${pid}${where}`, {
     hint: 'Use it (servo run …), or stop it first.',
     facts: { pid, url: address },
   })

@@ -11,8 +11,9 @@ export function runsClient(server: Connection): RunsApi {
       return server.json('POST', `${pathOf(runId)}/cancel`, { body, user })
     },
     rerun: (runId, body, user, traceparent) => server.json('POST', `${pathOf(runId)}/rerun`, { body, user, traceparent }),
-    async list({ limit, state }) {
-      return (await server.json<{ runs: RunWithAsker[] }>('GET', `/runs${queryText({ limit, state })}`)).runs
+    async list({ limit, state, asset, since, until }) {
+      const query = queryText({ limit, state, asset, since, until })
+      return (await server.json<{ runs: RunWithAsker[] }>('GET', `/runs${query}`)).runs
     },
     get: (runId) => server.json('GET', pathOf(runId)),
     durations: (runId) => server.json('GET', `${pathOf(runId)}/durations`),

@@ -26,7 +26,7 @@ describe('processes that race for the folder of a server that was killed', { tim
       before = ready[0] as (typeof servers)[number]
       for (const other of servers.filter((server) => server !== before)) {
         const { code, stderr } = await other.ended
-        expect([code, stderr]).toEqual([2, expect.stringContaining(`process ${before.pid} runs this project already`)])
+        expect([code, stderr]).toEqual([2, expect.stringContaining(`this project is already running: process ${before.pid}`)])
       }
     }
   })
@@ -53,7 +53,7 @@ describe('processes that race for the folder of a server that was killed', { tim
         const { code, stdout, stderr } = await other.ended
         expect([code, stdout], stderr).toEqual([2, ''])
         // It may have asked a run to make way first, and been overtaken.
-        expect(stderr).toMatch(/^error: process \d+ runs this project already/m)
+        expect(stderr).toMatch(/^error: this project is already running: process \d+/m)
       }
       leader?.kill('SIGINT')
       await leader?.ended

@@ -28,11 +28,11 @@ test('[E7] a servo run that leads begins nothing but what it was asked for, and 
   await dev.ended
 
   const detached = await project.servo('run', 'quick', '--detach')
-  expect(detached.stderr).toMatch(/^error: no server is running that could go on with the run\nhint: .*leave --detach out/)
+  expect(detached.stderr).toMatch(/^error: no server is running, and --detach needs one\nhint: .*leave --detach out/)
   expect(detached).toMatchObject({ code: 3, stdout: '' })
   const quick = await project.servo('run', 'quick')
   expect(quick).toMatchObject({ code: 0, stdout: expect.stringMatching(/\nsucceeded {2}run_\w{8} {2}1 task/) })
-  expect(quick.stderr).toContain(`${run_id.slice(0, 12)} is unfinished from before; start a server to go on: servo dev`)
+  expect(quick.stderr).toContain(`${run_id.slice(0, 12)} is unfinished; start a server to continue: servo dev`)
   expect(readFileSync(project.file('begun'), 'utf8')).toBe('long\n')
   expect((await project.servo('runs', 'list')).stderr).toContain('no server is running')
   expect(await project.servo('runs', 'logs', '-f', run_id)).toMatchObject({
@@ -54,7 +54,7 @@ test('[E7] a servo run that leads goes on with what another command asked of it,
   await until(() => existsSync(project.file('begun')), 'the first task')
   const { run_id } = await project.json('run', 'other', '--detach')
   project.write('go-long')
-  await first.says(new RegExp(`${run_id.slice(0, 12)} is under way here for another command; Ctrl-C leaves`))
+  await first.says(new RegExp(`${run_id.slice(0, 12)} is still running here for another command; Ctrl-C leaves`))
   expect(first.shown).toMatch(/succeeded {2}run_/)
   first.kill('SIGTERM')
   expect(await first.ended).toMatchObject({ code: 0 })
@@ -90,7 +90,7 @@ export const all = made
   const run = project.begin(['run', '*'])
   await until(() => beginnings(project).length > 0, 'the first task')
   const dev = project.begin(['dev', '--port', '0'])
-  await dev.says(/taking over from the command that leads this project/)
+  await dev.says(/taking over from the command that runs this project/)
   dev.kill('SIGKILL')
   const { code, stdout } = await run.ended
   expect(stdout).toMatch(/\nsucceeded {2}run_\w{8} {2}4 tasks/)

@@ -84,7 +84,7 @@ describe('assets and what is told of them', () => {
     expect(before.stdout).toMatch(/materialized +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d by run_\w{8}\n/)
     expect(before.stdout).toMatch(/last attempt +succeeded, .* by run_\w{8}\n/)
     expect(before.stdout).toMatch(/last run +run_\w{8} succeeded/)
-    expect(before.stdout).toMatch(/needed by\n {2}mart\/per-customer\n$/)
+    expect(before.stdout).toMatch(/downstream\n {2}mart\/per-customer\n$/)
     const wiped = await project.servo('partitions', 'wipe', 'raw/crm', '--yes', '--reason', 'wrong customers')
     expect(wiped.stdout).toBe('raw/crm: wiped\n')
     expect((await project.servo('assets', 'show', 'raw/crm')).stdout).toMatch(/wiped +.* by .+: wrong customers\n/)
@@ -117,7 +117,7 @@ describe('without a server', () => {
   test('everything about assets can be asked and told all the same, and the next server knows it', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const never = await project.servo('assets', 'list')
-    expect(never.stderr).toMatch(/there is nothing in .*\.servo yet\nhint: Start the project: servo dev/)
+    expect(never.stderr).toMatch(/nothing is recorded in .*\.servo yet\nhint: Start the project with servo dev/)
     expect(never.code).toBe(2)
 
     expect((await project.servo('run', 'raw/crm', '--quiet')).code).toBe(0)

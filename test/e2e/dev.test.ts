@@ -76,7 +76,7 @@ describe('servo dev', () => {
   test('a second one on the same project is refused, and says where the first is and how to go on', async () => {
     const { stdout, stderr, code } = await project.servo('dev')
     expect(stderr).toMatch(
-      /^error: process \d+ runs this project already at http:\/\/127\.0\.0\.1:\d+\nhint: Use it \(servo run …\), or stop it first\.\n$/,
+      /^error: this project is already running: process \d+ at http:\/\/127\.0\.0\.1:\d+\nhint: Use it \(servo run …\), or stop it first\.\n$/,
     )
     expect(stdout).toBe('')
     expect(code).toBe(2)
@@ -132,20 +132,24 @@ describe('servo dev', () => {
     ],
     ['no config', { 'servo.config.ts': null }, /error: there is no servo\.config\.ts in/],
   ]
-  test.each(mistakes)('%s is shown with its place; the last good version stays and can be run', async (_, files, message) => {
-    const before = dev.shown.length
-    const good = Object.keys(files).map(
-      (name) => [name, fs.existsSync(project.file(name)) ? fs.readFileSync(project.file(name), 'utf8') : null] as const,
-    )
-    const save = (name: string, text: string | null): void => (text === null ? project.remove(name) : project.write(name, text))
-    for (const [name, text] of Object.entries(files)) save(name, text)
-    await dev.says(/not loaded {2}the last good version stays/, before)
-    await dev.says(message, before)
-    expect((await project.servo('run', 'b')).code).toBe(0)
-    const broken = dev.shown.length
-    for (const [name, text] of good) save(name, text)
-    await dev.says(/ loaded {2}nothing changed/, broken)
-  })
+  test.each(mistakes)(
+    '%s is shown with its place; correct it and save; the last version that loaded stays in use and can be run',
+    async (_, files, message) => {
+      const before = dev.shown.length
+      const good = Object.keys(files).map(
+        (name) => [name, fs.existsSync(project.file(name)) ? fs.readFileSync(project.file(name), 'utf8') : null] as const,
+      )
+      const save = (name: string, text: string | null): void =>
+        text === null ? project.remove(name) : project.write(name, text)
+      for (const [name, text] of Object.entries(files)) save(name, text)
+      await dev.says(/not loaded {2}correct it and save; the last version that loaded stays in use/, before)
+      await dev.says(message, before)
+      expect((await project.servo('run', 'b')).code).toBe(0)
+      const broken = dev.shown.length
+      for (const [name, text] of good) save(name, text)
+      await dev.says(/ loaded {2}nothing changed/, broken)
+    },
+  )
 
   test('Ctrl-C ends it with 0, and no process is left', async () => {
     const all = [dev.pid, ...descendants(dev.pid)]
@@ -243,7 +247,7 @@ describe('servo dev that begins with a broken project', () => {
   test('shows what is wrong, and goes on when that is repaired', async () => {
     const project = projectOf({ 'assets/small.ts': SMALL, 'assets/x.ts': 'export const x = (\n' })
     const dev = await project.dev()
-    await dev.says(/not loaded {2}repair it and save/)
+    await dev.says(/not loaded {2}correct it and save/)
     await dev.says(/error: assets\/x\.ts:\d/)
     const before = dev.shown.length
     project.remove('assets/x.ts')

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { program } from '../../src/cli/main.ts'
+import { commands as servoCommands } from '../../src/cli/main.ts'
 import { servo } from './support/servo.ts'
 
 const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/cli.md'), 'utf8')
@@ -41,7 +41,7 @@ function sectionOf(words: string): string {
   )
 }
 
-const commands = helpOf(program, [])
+const commands = helpOf(servoCommands(), [])
 
 test('there are commands within commands', () => {
   expect(commands.map(({ words }) => words)).toEqual(

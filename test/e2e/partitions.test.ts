@@ -154,7 +154,7 @@ describe('partitions', () => {
 
   test('[P11][P16] that fail mark exactly what is made from them, and what is made again what has to follow', async () => {
     // The failed attempts of the test before took nothing away, so nothing below is stale.
-    const failed = ['--status', 'materialized_but_last_attempt_failed', '--oldest']
+    const failed = ['--status', 'failed', '--oldest']
     expect(await named('list', 'sales', ...failed)).toEqual([
       'sales[date=2025-01-05,product=book,region=us]',
       'sales[date=2025-01-05,product=pen,region=us]',

@@ -100,19 +100,19 @@ describe('servo query says what is wrong, and what to do', () => {
     ['an unknown column', () => [dir, 'select stat from runs'], 2, /error: Binder Error.*stat/],
     ['bad SQL', () => [dir, 'selekt'], 2, /error: the SQL cannot be read/],
     ['a statement that writes', () => [dir, 'drop table runs'], 2, /error: only queries are run here\nhint: Write one SELECT/],
-    ['no such folder', () => [path.join(folder, 'nowhere'), 'select 1'], 2, /error: there is no folder .*nowhere\nhint: /],
-    ['a file instead of a folder', () => [import.meta.filename, 'select 1'], 2, /error: there is no folder/],
-    ['a folder of something else', () => [os.tmpdir(), 'select 1'], 2, /error: .* is not a Servo folder\nhint: /],
+    ['no such folder', () => [path.join(folder, 'nowhere'), 'select 1'], 2, /error: folder not found: .*nowhere\nhint: /],
+    ['a file instead of a folder', () => [import.meta.filename, 'select 1'], 2, /error: folder not found/],
+    ['a folder of something else', () => [os.tmpdir(), 'select 1'], 2, /error: .* is not a folder of Servo's state\nhint: /],
     ['the folder above', () => [path.join(folder, 'project'), 'select 1'], 2, /hint: .* Did you mean .*project\/\.servo\?/],
-    ['a workspace that is not there', () => [dir, 'select 1', '--workspace', 'other'], 2, /error: .* holds no such workspace/],
+    ['a workspace that is not there', () => [dir, 'select 1', '--workspace', 'other'], 2, /error: workspace not found in/],
     [
       'a name that is none',
       () => [dir, 'select 1', '--tenant', '../x', '--workspace', 'w'],
       2,
       /error: tenant_id "..\/x" is not a name/,
     ],
-    ['a missing argument', () => [dir], 2, /error: missing required argument 'sql'/],
-    ['an unknown flag', () => [dir, 'select 1', '--jsn'], 2, /error: unknown option '--jsn'\n\(Did you mean --json\?\)/],
+    ['a missing query', () => [dir], 2, /error: no query given\nhint: Write it in quotes/],
+    ['an unknown flag', () => [dir, 'select 1', '--jsn'], 2, /error: unknown option '--jsn'\nhint: Did you mean --json\?/],
   ]
   test.each(cases)('%s', async (_, args, code, message) => {
     const ran = await servo(['query', ...args()])

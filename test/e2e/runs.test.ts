@@ -265,7 +265,7 @@ describe('with a server', () => {
     await left.says(/1 task\n/)
     left.kill('SIGINT')
     const { code, stdout } = await left.ended
-    expect(stdout).toMatch(/goes on; stop it with: servo runs cancel run_\w{8}\n$/)
+    expect(stdout).toMatch(/continues on the server; cancel it with: servo runs cancel run_\w{8}\n$/)
     expect(code).toBe(130)
     const watched = project.begin(['run', 'first', '--key', 'left'])
     await watched.says(/1 task\n/)
@@ -347,7 +347,7 @@ describe('without a server', () => {
   test('servo run runs here, and everything can be looked at afterwards', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
     const empty = await project.servo('runs', 'list')
-    expect(empty.stderr).toMatch(/^error: there is nothing in .*\.servo yet\nhint: Start the project: servo dev/)
+    expect(empty.stderr).toMatch(/^error: nothing is recorded in .*\.servo yet\nhint: Start the project with servo dev/)
     expect(empty.code).toBe(2)
 
     expect((await project.servo('run', 'group:fine')).stdout).toMatch(/\nsucceeded {2}run_\w{8} {2}2 tasks/)
@@ -376,7 +376,7 @@ describe('without a server', () => {
     expect(descendants(run.pid)).toHaveLength(1)
     run.kill('SIGINT')
     const { stdout, stderr, code } = await run.ended
-    expect(stderr).toMatch(/cancelling run_\w{8}; press Ctrl-C again to leave at once/)
+    expect(stderr).toMatch(/cancelling run_\w{8}; press Ctrl-C again to exit at once/)
     expect(stdout).toMatch(/\n {2}cancelled +[\d.]+ m?s {2}listens/)
     expect(stdout).toMatch(/\ncancelled {2}run_\w{8} {2}1 task in/)
     expect(code).toBe(130)
@@ -393,7 +393,7 @@ describe('without a server', () => {
     await dev.ended
     expect(await project.json('runs', 'list')).toMatchObject([{ run_id, state: 'RUNNING' }])
     const cancelled = await project.servo('runs', 'cancel', run_id)
-    expect(cancelled.stdout).toContain('what was running when its server stopped ends at the next start')
+    expect(cancelled.stdout).toContain('tasks that were running when the server stopped end at its next start')
     await project.dev()
     await until(async () => (await project.shown(run_id)).run['state'] === 'CANCELLED')
     expect((await project.shown(run_id)).attempts).toHaveLength(1)

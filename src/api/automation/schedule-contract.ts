@@ -53,13 +53,17 @@ export const catchupBody = z
   .strict()
 export type CatchupBody = z.infer<typeof catchupBody>
 
-export const scheduleListQuery = z.object({
+export const scheduleStatuses = ['active', 'paused', 'disabled', 'ended', 'removed'] as const
+
+const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
   cursor: z.string().max(2_048).optional(),
 })
+
+export const scheduleListQuery = pageQuery.extend({ status: z.enum(scheduleStatuses).optional() })
 export type ScheduleListQuery = z.infer<typeof scheduleListQuery>
 
-export const tickQuery = scheduleListQuery.extend({
+export const tickQuery = pageQuery.extend({
   status: z.enum(tickStatuses).optional(),
   since: timestamp.optional(),
   until: timestamp.optional(),
@@ -69,8 +73,6 @@ export type TickQuery = z.infer<typeof tickQuery>
 export type WireScheduleDefinition = WireRow<typeof scheduleDefinitions>
 export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered' | 'skipped'>
 export type WireTick = WireRow<typeof scheduleTicks>
-
-export const scheduleStatuses = ['active', 'paused', 'disabled', 'ended', 'removed'] as const
 
 /** A schedule as it is now. */
 export interface ScheduleDetail {

@@ -8,7 +8,7 @@ import type { sensorMessages } from '../../domain/sensors/sensor-messages.table.
 import type { sensorState } from '../../domain/sensors/sensor-state.table.ts'
 import { id, textMap, timestamp } from '../../model/envelope.ts'
 import type { WireRow } from '../wire-row.ts'
-import type { RequestBody, ScheduleListQuery, SwitchBody } from './schedule-contract.ts'
+import type { RequestBody, SwitchBody } from './schedule-contract.ts'
 
 /** A request that is sent again under the same id gets the first answer again. */
 const request = { request_id: id.optional() }
@@ -60,6 +60,15 @@ export type EvaluateBody = z.infer<typeof evaluateBody>
 export const replayBody = z.object({ data: z.unknown().optional(), attributes: textMap.optional(), ...request }).strict()
 export type ReplayBody = z.infer<typeof replayBody>
 
+export const sensorStatuses = ['active', 'error', 'paused', 'disabled', 'removed'] as const
+
+export const sensorListQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(1_000).default(50),
+  cursor: z.string().max(2_048).optional(),
+  status: z.enum(sensorStatuses).optional(),
+})
+export type SensorListQuery = z.infer<typeof sensorListQuery>
+
 export const evalQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(50),
   cursor: z.string().max(2_048).optional(),
@@ -85,8 +94,6 @@ export type WireEval = WireRow<typeof sensorEvals> & {
   readonly runs: readonly RunOfEvaluation[]
 }
 export type WireDeadLetter = WireRow<typeof sensorMessages>
-
-export const sensorStatuses = ['active', 'error', 'paused', 'disabled', 'removed'] as const
 
 /** How senders reach a sensor, and what keeps them out. */
 export interface SenderFacts {
@@ -182,7 +189,7 @@ export interface AcceptedReplay extends AcceptedSensor {
 
 /** Questions and commands about sensors, which are named by their id or their name. */
 export interface SensorsApi {
-  list(query: ScheduleListQuery): Promise<SensorPage>
+  list(query: SensorListQuery): Promise<SensorPage>
   get(idOrName: string): Promise<SensorDetail>
   /** The newest first. */
   evals(idOrName: string, query: EvalQuery): Promise<EvalPage>

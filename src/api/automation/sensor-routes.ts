@@ -3,7 +3,7 @@ import { problemResponse } from '../problem.ts'
 import { readBody } from '../read-body.ts'
 import { takes } from '../request/parameters.ts'
 import { expectedVersion } from './expected-version.ts'
-import { removalQuery, scheduleListQuery, switchBody } from './schedule-contract.ts'
+import { removalQuery, switchBody } from './schedule-contract.ts'
 import {
   deadLetterQuery,
   evalQuery,
@@ -13,6 +13,7 @@ import {
   resetCursorBody,
   type SensorsApi,
   sensorChangesBody,
+  sensorListQuery,
 } from './sensor-contract.ts'
 
 /** Routes for sensors. A sensor is named by its id or its name. */
@@ -22,7 +23,7 @@ export function sensorRoutes(service: SensorsApi, userOf: (request: Request) => 
   const sensors = '/api/v1/orchestration/sensors'
   const sensor = `${sensors}/:sensor_id` as const
 
-  app.get(sensors, takes(scheduleListQuery), async (c) => c.json(await service.list(c.var.query)))
+  app.get(sensors, takes(sensorListQuery), async (c) => c.json(await service.list(c.var.query)))
 
   app.post(sensors, async (c) => {
     const body = await readBody(c.req.raw, newSensorBody)

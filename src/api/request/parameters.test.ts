@@ -29,7 +29,7 @@ async function ask(method: string, path: string) {
 
 /** Every route that takes parameters, and which; all others take none. */
 const parameters: Readonly<Record<string, string>> = {
-  'GET /runs': 'limit, state',
+  'GET /runs': 'limit, state, asset, since, until',
   'GET /runs/:run_id/logs': 'task, attempt',
   'GET /assets': 'limit, cursor, select',
   'GET /assets/graph': 'select',
@@ -39,7 +39,7 @@ const parameters: Readonly<Record<string, string>> = {
   'GET /partitions/stale': 'select, cause, limit, cursor',
   'GET /partitions/summary': 'select',
   'GET /partitions/sets/:set/keys': 'limit, cursor',
-  'GET /schedules': 'limit, cursor',
+  'GET /schedules': 'limit, cursor, status',
   'PATCH /schedules/:schedule_id': 'expected_state_version',
   'DELETE /schedules/:schedule_id': 'request_id, expected_state_version, client_request_id',
   'GET /schedules/:schedule_id/ticks': 'limit, cursor, status, since, until',
@@ -47,7 +47,7 @@ const parameters: Readonly<Record<string, string>> = {
   'POST /schedules/:schedule_id/resume': 'expected_state_version',
   'POST /schedules/:schedule_id/trigger': 'expected_state_version',
   'GET /ticks': 'limit, cursor, status, since, until',
-  'GET /sensors': 'limit, cursor',
+  'GET /sensors': 'limit, cursor, status',
   'PATCH /sensors/:sensor_id': 'expected_state_version',
   'DELETE /sensors/:sensor_id': 'request_id, expected_state_version, client_request_id',
   'GET /sensors/:sensor_id/evals': 'limit, cursor, status, since, until',

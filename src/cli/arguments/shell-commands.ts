@@ -9,7 +9,7 @@ export function shellCommands(program: Command): void {
 
   program
     .command('completion')
-    .description('print a script for bash, zsh or fish that completes commands, flags, assets, partitions and runs')
+    .description('print the completion script of a shell')
     .addArgument(new Argument('<shell>').choices(['bash', 'zsh', 'fish']))
     .addHelpText(
       'after',
@@ -42,6 +42,6 @@ function commandBelow(command: Command, word: string): Command {
   if (found !== undefined) return found
   const meant = nearest(word, command.createHelp().visibleCommands(command).flatMap(names))
   throw new ServoError('invalid', 'wrong_use', `unknown command '${word}'`, {
-    hint: meant === undefined ? 'Run servo --help for what there is.' : `Did you mean ${meant}?`,
+    hint: meant === undefined ? 'Run servo --help for a list of commands.' : `Did you mean ${meant}?`,
   })
 }

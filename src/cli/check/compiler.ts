@@ -19,7 +19,7 @@ export async function checkTypes(projectDir: string): Promise<TypeCheck> {
   if (compiler === undefined)
     return { problems: [], unchecked: 'types: typescript is not installed (npm install --save-dev typescript @types/node)' }
   if (!existsSync(join(projectDir, 'tsconfig.json')))
-    return { problems: [], unchecked: 'types: there is no tsconfig.json beside the config (servo init writes one)' }
+    return { problems: [], unchecked: 'types: no tsconfig.json beside servo.config.ts (servo init writes one)' }
   const output = await outputOf([compiler.file, '--noEmit', '--pretty', 'false', '-p', 'tsconfig.json'], projectDir)
   return { problems: problemsIn(output), version: compiler.version }
 }
@@ -44,7 +44,7 @@ async function outputOf(args: readonly string[], cwd: string): Promise<string> {
     })
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
   // A compiler that fails without a word about the code has failed itself.
-  return code !== 0 && !ABOUT_CODE.test(output) ? `error TS0: the compiler ended with ${code}: ${output.trim()}` : output
+  return code !== 0 && !ABOUT_CODE.test(output) ? `error TS0: the compiler exited with ${code}: ${output.trim()}` : output
 }
 
 const ABOUT_CODE = /^(?:(.+)\((\d+),(\d+)\): )?error TS(\d+): (.*)$/m

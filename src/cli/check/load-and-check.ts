@@ -24,6 +24,11 @@ export async function loadAndCheck(projectDir: string, now: Date, signal?: Abort
 }
 
 const ended = (code: number | null, signal: string | null): ServoError =>
-  new ServoError('invalid', 'load_ended', `the process ended while it loaded the project (${signal ?? `exit code ${code}`})`, {
-    hint: 'A module calls process.exit(), or crashes Node. What it printed stands above.',
-  })
+  new ServoError(
+    'invalid',
+    'load_ended',
+    `the process exited while it was loading the project (${signal ?? `exit code ${code}`})`,
+    {
+      hint: 'A module calls process.exit(), or crashes Node. Its output is above.',
+    },
+  )

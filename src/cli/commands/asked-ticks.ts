@@ -2,11 +2,10 @@ import type { AcceptedCatchup, ScheduleDetail } from '../../api/automation/sched
 import { Cadence } from '../../cron/cadence.ts'
 import { momentAsked } from '../../domain/why/moment-asked.ts'
 import { momentsIn } from '../../domain/why/say.ts'
-import { ServoError } from '../../lib/error.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import { ask, tell } from '../ask-and-tell.ts'
-import { alignRows, type Cell } from '../columns.ts'
-import { colours, print, printable, printJson } from '../output.ts'
+import { badFlag } from '../flags.ts'
+import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { shortId } from '../show-run.ts'
 
@@ -21,7 +20,10 @@ export interface TriggerFlags extends ProjectFlags {
 export async function triggerSchedule(name: string, flags: TriggerFlags, now: Date): Promise<void> {
   const { partition: partitions, at, key } = flags
   if (partitions !== undefined && at !== undefined)
-    throw badFlag('--partition and --at exclude each other', 'Name the partitions, or the moment whose window is meant.')
+    throw badFlag(
+      '--partition and --at cannot be used together',
+      'Use --partition to name partitions, or --at to run the window of that time.',
+    )
   const { accepted, isLive } = await tell(flags, async ({ schedules }, isLive) => {
     const body = {
       ...(partitions !== undefined && { partitions }),
@@ -35,7 +37,7 @@ export async function triggerSchedule(name: string, flags: TriggerFlags, now: Da
     return
   }
   const of = accepted.partitions === null ? '' : ` of ${some(accepted.partitions)}`
-  const again = accepted.created ? '' : ' (the same request was made before)'
+  const again = accepted.created ? '' : ' (already requested before)'
   const later = isLive ? '' : '; it starts when a server does (servo dev)'
   print(`${printable(accepted.schedule_name)} triggered: ${accepted.run_id}${printable(of)}${again}${later}`)
 }
@@ -50,11 +52,14 @@ export interface CatchupFlags extends ProjectFlags {
 export async function catchUpSchedule(name: string, moments: readonly string[], flags: CatchupFlags, now: Date): Promise<void> {
   const { from, to, dryRun = false } = flags
   if (moments.length > 0 && (from !== undefined || to !== undefined))
-    throw badFlag('moments and --from exclude each other', 'Name the moments, or a span with --from and --to.')
+    throw badFlag(
+      'times and --from cannot be used together',
+      'Name single ticks by their times, or all ticks of a span with --from and --to.',
+    )
   if (moments.length === 0 && from === undefined)
     throw badFlag(
-      to === undefined ? 'no tick is named' : '--from is missing',
-      `servo schedules catchup ${name} 05:00, or servo schedules catchup ${name} --from 2025-01-10 --to 2025-01-15 --dry-run`,
+      to === undefined ? 'no ticks named' : 'missing option --from',
+      `Write: servo schedules catchup ${name} 05:00, or servo schedules catchup ${name} --from 2025-01-10 --to 2025-01-15 --dry-run`,
     )
   const give = dryRun ? ask : tell
   const { answer, definition } = await give(flags, async ({ schedules }) => {
@@ -80,7 +85,7 @@ function showCatchup(
   { schedule_name, timezone, created_at }: Definition,
 ): void {
   if (accepted.length + refused.length === 0) {
-    print(`${printable(schedule_name)} has no ticks there; it was declared at ${momentsIn(timezone, null)(created_at)}`)
+    print(`${printable(schedule_name)} has no ticks in that span; it was declared at ${momentsIn(timezone, null)(created_at)}`)
     return
   }
   const when = momentsIn(timezone, null)
@@ -98,10 +103,11 @@ function showCatchup(
       cells: [{ text: 'refused', paint: colours.yellow }, { text: '' }, { text: printable(reason), paint: colours.dim }],
     })),
   ].sort((a, b) => (a.scheduled_for < b.scheduled_for ? -1 : 1))
-  const head: Cell[] = [`tick (${timezone})`, '', 'run', ''].map((text) => ({ text, paint: colours.dim }))
-  for (const line of alignRows([head, ...rows.map(({ scheduled_for, cells }) => [{ text: when(scheduled_for) }, ...cells])]))
-    print(line)
-  if (dry_run) print(colours.dim('a dry run: nothing was requested'))
+  printTable(
+    headsOf([`tick (${timezone})`, '', 'run', '']),
+    rows.map(({ scheduled_for, cells }) => [{ text: when(scheduled_for) }, ...cells]),
+  )
+  if (dry_run) print(colours.dim('dry run: nothing was requested'))
 }
 
 /** The first few partitions, and how many more there are. */
@@ -135,20 +141,18 @@ function ticksBetween(definition: Definition, { from, to }: { from: string; to: 
   const asked = momentAsked(from, timezone, now).from
   const last = to === undefined ? now : momentAsked(/^[\d-]{10}$/.test(to) ? `${to}T23:59` : to, timezone, now).to
   if (asked > last)
-    throw badFlag(`--from ${from} is after ${to === undefined ? 'now' : `--to ${to}`}`, 'Name a moment before that.')
+    throw badFlag(`--from ${from} is after ${to === undefined ? 'now' : `--to ${to}`}`, 'Use an earlier --from.')
   // Before it was declared it had no ticks to miss.
   const first = Math.max(asked, toMs(definition.created_at) + 1)
   const cadence = cadenceOf(definition)
   const count = cadence.count(first - 1, Math.min(last, now))
   if (count > MOST_TICKS)
     throw badFlag(
-      `${definition.schedule_name} has ${count.toLocaleString('en')} ticks there, and ${MOST_TICKS.toLocaleString('en')} can be asked for at a time`,
-      'Name a shorter span.',
+      `${definition.schedule_name} has ${count.toLocaleString('en')} ticks in that span; the limit is ${MOST_TICKS.toLocaleString('en')} at a time`,
+      'Use a shorter span.',
     )
   const found: string[] = []
   for (let tick = cadence.after(first - 1); tick !== undefined && tick <= Math.min(last, now); tick = cadence.after(tick))
     found.push(toIso(tick))
   return found
 }
-
-const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })

@@ -1,8 +1,8 @@
 import type { AssetSummary } from '../../api/asset-contract.ts'
 import { ask } from '../ask-and-tell.ts'
 import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
-import { alignRows, type Cell, cutLast } from '../columns.ts'
-import { colours, print, printable, printJson } from '../output.ts'
+import type { Cell } from '../columns.ts'
+import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { partitionsText, shownAsset } from '../show-asset.ts'
 import { firstLine } from '../show-run.ts'
@@ -25,15 +25,11 @@ export async function listAssets(select: readonly string[], flags: ProjectFlags)
     { ofCode: true },
   )
   if (flags.json) printJson(found)
-  else if (found.length > 0) print(alignRows(fitting([LIST_HEAD, ...found.map(assetCells)])).join('\n'))
+  else if (found.length > 0) printTable(LIST_HEADS, found.map(assetCells))
   else print(nothing(select))
 }
 
-const LIST_HEAD: readonly Cell[] = ['asset', 'kind', 'group', 'partitions', 'upstream', 'description'].map((text) => ({
-  text,
-  paint: colours.dim,
-  right: text === 'upstream',
-}))
+const LIST_HEADS = headsOf(['asset', 'kind', 'group', 'partitions', 'upstream', 'description'], ['upstream'])
 
 function assetCells(asset: AssetSummary): Cell[] {
   return [
@@ -46,13 +42,8 @@ function assetCells(asset: AssetSummary): Cell[] {
   ]
 }
 
-/** On a screen a description is cut at the edge; in a pipe or file nothing is cut. */
-function fitting(rows: readonly (readonly Cell[])[]): readonly (readonly Cell[])[] {
-  return process.stdout.isTTY ? cutLast(rows, process.stdout.columns) : rows
-}
-
 const nothing = (select: readonly string[]): string =>
-  select.length === 0 ? 'the project has no assets' : `no asset is selected by ${printable(select.join(' '))}`
+  select.length === 0 ? 'the project has no assets' : `no asset matches ${printable(select.join(' '))}`
 
 export async function showAsset(key: string, flags: ProjectFlags): Promise<void> {
   const detail = await ask(flags, ({ assets }) => assets.get(key), { ofCode: true })

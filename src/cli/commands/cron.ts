@@ -52,15 +52,20 @@ function printTicks(
     return tickLine(tick, zone, { withSeconds, fromMs: from, note })
   })
   if (lines.length > 0) print(alignRows(lines).join('\n'))
-  if (ticks.length < count) print(colours.dim(`there are no ${ticks.length === 0 ? '' : 'more '}ticks before the year 2200`))
+  if (ticks.length < count) print(colours.dim(`no ${ticks.length === 0 ? '' : 'more '}ticks before the year 2200`))
 }
 
 /** An expression that lost its quotes comes as a word per field, or with the names of files for its stars. */
 function parsedAll(expressions: readonly string[]): Cron[] {
   if (expressions.length < 5 || expressions.some((text) => /\s|^@/.test(text.trim()))) return expressions.map(parseCron)
-  throw new ServoError('invalid', 'bad_cron', `each of these ${expressions.length} words was taken for an expression`, {
-    hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI".',
-  })
+  throw new ServoError(
+    'invalid',
+    'bad_cron',
+    `${expressions.length} arguments were read as ${expressions.length} cron expressions`,
+    {
+      hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI".',
+    },
+  )
 }
 
 /** What zones did is checked against Intl from 1970 on; after 2199 no ticks are counted. */
@@ -74,7 +79,7 @@ function fromFlag(text: string, zone: Zone): number {
   const isLocal = LOCAL_MOMENT.test(text)
   const ms = Date.parse(isLocal && text.includes('T') ? `${text}Z` : text)
   const isMoment = (isLocal || MOMENT_OF_ZONE.test(text)) && !Number.isNaN(ms) && isDate(text.slice(0, 10))
-  if (!isMoment) throw badFrom(text, 'is no moment')
+  if (!isMoment) throw badFrom(text, 'is not a time')
   if (ms < FIRST_FROM_MS || ms >= LAST_FROM_MS) throw badFrom(text, 'is not between the years 1970 and 2199')
   return isLocal ? zone.instantOf(ms) : ms
 }
@@ -83,8 +88,8 @@ function fromFlag(text: string, zone: Zone): number {
 const isDate = (day: string): boolean => toIso(Date.parse(day)).slice(0, 10) === day
 
 const badFrom = (text: string, why: string): ServoError =>
-  new ServoError('invalid', 'bad_flag', `--from ${text} ${why}`, {
-    hint: 'Write 2025-01-15T10:00:00Z, or 2025-01-15T10:00 for the time in --timezone.',
+  new ServoError('invalid', 'bad_flag', `--from '${text}' ${why}`, {
+    hint: 'Write 2025-01-15T10:00:00Z, or 2025-01-15T10:00 for a time in --timezone.',
   })
 
 interface LineDetails {
@@ -141,8 +146,8 @@ const CHANGES_AHEAD_MS = 400 * DAY_MS
 export function explainCron(expressions: readonly string[], flags: CronFlags, now: Date): void {
   const [cron, ...others] = parsedAll(expressions)
   if (cron === undefined || others.length > 0)
-    throw new ServoError('invalid', 'bad_flag', `${expressions.length} expressions were given`, {
-      hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI", and ask for one at a time.',
+    throw new ServoError('invalid', 'bad_flag', `explain takes one expression, not ${expressions.length}`, {
+      hint: 'Put the expression in quotes, such as "0 6 * * MON-FRI".',
     })
   const zone = zoneNamed(flags.timezone ?? 'UTC')
   const nowMs = now.getTime()
@@ -173,7 +178,7 @@ export function explainCron(expressions: readonly string[], flags: CronFlags, no
 }
 
 function changesInWords(changes: readonly ClockChange[], cron: Cron, zone: Zone): string[] {
-  if (changes.length === 0) return [`clocks in ${zone.name} are not going to change`]
+  if (changes.length === 0) return [`clocks in ${zone.name} do not change`]
   const each = changes.map((change) => {
     const date = toIso(change.atMs + change.beforeMs).slice(0, 10)
     return `${date}  ${changeInWords(change)}; ${effectInWords(change, cron) ?? 'no tick is affected'}`
@@ -182,6 +187,6 @@ function changesInWords(changes: readonly ClockChange[], cron: Cron, zone: Zone)
 }
 
 const FOLLOWS_TIME =
-  'it names every hour, so it follows time: what clocks jump over is left out, what they show twice runs twice'
+  'it runs every hour, so it follows elapsed time: hours that clocks skip have no tick, hours that clocks repeat have two'
 const FOLLOWS_CLOCK =
-  'it follows the clock: what clocks jump over runs right after the jump, what they show twice runs once, the second time'
+  'it follows the clock: a time that clocks skip runs right after the change, a time that clocks repeat runs once, the second time'

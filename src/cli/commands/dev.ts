@@ -101,7 +101,7 @@ function polled(server: LocalServer): PolledSensor[] {
 }
 
 const portTaken = (port: number): ServoError =>
-  new ServoError('conflict', 'port_taken', `port ${port} is taken`, { hint: 'Omit --port to use any free one.' })
+  new ServoError('conflict', 'port_taken', `port ${port} is in use`, { hint: 'Leave --port out to use any free port.' })
 
 function nextSignal(): Promise<string> {
   return new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isServoError } from '../../lib/error.ts'
 import { applyEnvFiles } from '../../sdk/project/env-files.ts'
-import { alignRows } from '../columns.ts'
+import { alignRows, wrapText } from '../columns.ts'
 import { clockFindings, newestFiles } from '../doctor/clock.ts'
 import { examine, type Finding, problem, warning } from '../doctor/finding.ts'
 import { leaderFindings } from '../doctor/leader.ts'
@@ -10,7 +10,7 @@ import { diskFinding, nodeFinding } from '../doctor/machine.ts'
 import { projectFindings } from '../doctor/project.ts'
 import { storeFindings } from '../doctor/store.ts'
 import { ownPackage } from '../init/own-package.ts'
-import { colours, print, printable, printJson } from '../output.ts'
+import { colours, print, printable, printJson, screenWidth } from '../output.ts'
 import { componentsOf, type ProjectFlags, projectFolder } from '../project.ts'
 
 /** Says what stands in the way of Servo on this machine and in this project. Nothing is written. */
@@ -22,13 +22,21 @@ export async function doctorCommand(flags: ProjectFlags, now: Date): Promise<voi
   const problems = found.filter(({ level }) => level === 'problem').length
   if (problems > 0) process.exitCode = 1
   if (flags.json) return printJson({ ok: problems === 0, findings: found })
-  const rows = found.map(({ level, area, message, hint }) => [
-    { text: level, paint: PAINTS[level] },
-    { text: area },
-    { text: oneLine(hint === undefined ? message : `${message}. ${hint}`) },
-  ])
+  // The words of a finding are not cut but go on in the next line.
+  const room = Math.max(LEAST_ROOM, screenWidth() - TEXT_AT)
+  const rows = found.flatMap(({ level, area, message, hint }) =>
+    wrapText(oneLine(hint === undefined ? message : `${message}. ${hint}`), room).map((text, i) => [
+      { text: i === 0 ? level : '', paint: PAINTS[level] },
+      { text: i === 0 ? area : '' },
+      { text },
+    ]),
+  )
   for (const line of alignRows(rows)) print(line)
 }
+
+/** Where the words begin: behind the longest level and the longest area. */
+const TEXT_AT = 20
+const LEAST_ROOM = 30
 
 const PAINTS = { ok: colours.green, warning: colours.yellow, problem: colours.red } as const
 

@@ -100,11 +100,11 @@ async function chosen(folder: string | undefined, flags: InitFlags): Promise<Cho
 
 function checkedFolder(dir: string): string {
   const there = statSync(dir, { throwIfNoEntry: false })
-  if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Name another folder.')
+  if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Choose another folder.')
   const config = configFile(dir)
   if (config === undefined) return dir
-  throw new ServoError('conflict', 'project_exists', `${dir} is a Servo project already: it has a ${basename(config)}`, {
-    hint: 'Run npm install there if packages are missing, then servo dev; or name another folder.',
+  throw new ServoError('conflict', 'project_exists', `${dir} is already a Servo project: it has a ${basename(config)}`, {
+    hint: 'Run npm install there if packages are missing, then servo dev. Or choose another folder.',
   })
 }
 
@@ -118,12 +118,12 @@ const nameFrom = (folder: string): string =>
 function checkedProject(name: string): string {
   // The name of the package too, so as npm allows it.
   if (/^[a-z0-9][a-z0-9_.-]{0,99}$/.test(name)) return name
-  throw badFlag(`"${name}" is not a name for a project`, 'Use lower-case letters, digits, "-", "_" and ".", such as my-shop.')
+  throw badFlag(`invalid project name '${name}'`, 'Use lower-case letters, digits, "-", "_" and ".", such as my-shop.')
 }
 
 function checkedAssets(folder: string): string {
   if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/.test(folder)) return folder
-  throw badFlag(`"${folder}" is not a folder for assets`, 'Name one below the project, such as assets or src/assets.')
+  throw badFlag(`invalid folder for assets '${folder}'`, 'Use a folder inside the project, such as assets or src/assets.')
 }
 
 const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })

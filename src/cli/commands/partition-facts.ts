@@ -49,9 +49,9 @@ export async function wipePartitions(assetKey: string, flags: WipeFlags): Promis
   if (!flags.yes) {
     const dryRun = { ...asked, dry_run: true }
     const { partitions } = await ask(flags, ({ assets }) => assets.wipe(assetKey, dryRun, currentUser()))
-    const question = `${printable(`${partitionsOf(assetKey, partitions)} will count as never materialized`)}. Go on?`
+    const question = `${printable(`${partitionsOf(assetKey, partitions)} will count as never materialized`)}. Continue?`
     if (!(await askToConfirm(question, terminal))) {
-      print('nothing was wiped')
+      print('nothing wiped')
       return
     }
   }
@@ -67,7 +67,7 @@ export async function wipePartitions(assetKey: string, flags: WipeFlags): Promis
 
 const describeAccepted = ({ asset_key, partitions, created, request_id }: AcceptedFacts, done: string): string =>
   printable(
-    created ? `${partitionsOf(asset_key, partitions)}: ${done}` : `nothing changed: the request ${request_id} was made before`,
+    created ? `${partitionsOf(asset_key, partitions)}: ${done}` : `nothing changed: request ${request_id} was made before`,
   )
 
 function partitionsOf(assetKey: string, { count, first, last }: PartitionExtent): string {

@@ -27,10 +27,10 @@ function said(
   flags: KeyFlags,
 ): string {
   const word = change === 'add' ? 'added to' : 'removed from'
-  const already = change === 'add' ? `${keysText(unchanged)} there already` : `${keysText(unchanged)} not there`
+  const already = change === 'add' ? `${keysText(unchanged)} already in it` : `${keysText(unchanged)} not in it`
   if (created) return `${keysText(added + removed)} ${word} ${set_name}${unchanged > 0 ? `; ${already}` : ''}`
   if (flags.key === undefined) return `nothing changed in ${set_name}: ${already}`
-  return `nothing changed in ${set_name}: ${already}, or the request ${flags.key} was made before`
+  return `nothing changed in ${set_name}: ${already}, or request ${flags.key} was made before`
 }
 
 const keysText = (count: number): string => (count === 1 ? '1 key' : `${count} keys`)

@@ -1,11 +1,10 @@
-import type { PartitionPage, PartitionStatus, PartitionSummary, StatusApi } from '../../api/status-contract.ts'
-import { causeNames, type DisplayStatus, displayStatuses } from '../../domain/partitions/status-names.ts'
+import type { PartitionPage, PartitionStatus, PartitionSummary, StatusApi, StatusFilter } from '../../api/status-contract.ts'
+import { causeNames, type DisplayStatus } from '../../domain/partitions/status-names.ts'
 import { staleInWords } from '../../domain/why/words-assets.ts'
-import { ServoError } from '../../lib/error.ts'
 import { ask } from '../ask-and-tell.ts'
-import { alignRows, type Cell } from '../columns.ts'
-import { wholeNumber } from '../flags.ts'
-import { colours, print, printable, printJson } from '../output.ts'
+import type { Cell } from '../columns.ts'
+import { choiceOf, limitFlag } from '../flags.ts'
+import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { localTime } from '../show-run.ts'
 
@@ -14,7 +13,7 @@ const askStatus = <T>(flags: ProjectFlags, question: (statuses: StatusApi) => Pr
   ask(flags, ({ statuses }) => question(statuses), { ofCode: true })
 
 interface PageFlags extends ProjectFlags {
-  limit: string
+  limit?: string
   cursor?: string
 }
 
@@ -25,22 +24,22 @@ export interface ListFlags extends PageFlags {
 }
 
 export async function listPartitions(select: string | undefined, flags: ListFlags): Promise<void> {
-  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
-  const status = flags.status === undefined ? undefined : oneOf('--status', flags.status.toUpperCase(), displayStatuses)
+  const limit = limitFlag(flags.limit)
+  const status = flags.status === undefined ? undefined : statusFlag(flags.status)
   const { partition, cursor, oldest } = flags
   const page = await askStatus(flags, (statuses) =>
     statuses.list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, cursor }),
   )
   if (flags.json) printJson(page)
-  else printPage(page, 'no partition matches', flags)
+  else printPage(page, 'no partition matches')
 }
 
 export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
-  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
-  const cause = flags.cause === undefined ? undefined : oneOf('--cause', flags.cause.toLowerCase(), causeNames)
+  const limit = limitFlag(flags.limit)
+  const cause = flags.cause === undefined ? undefined : choiceOf('--cause', flags.cause, causeNames)
   const page = await askStatus(flags, (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }))
   if (flags.json) printJson(page)
-  else printPage(page, 'everything is fresh', flags)
+  else printPage(page, 'nothing is stale')
 }
 
 export async function showSummaries(select: string | undefined, flags: ProjectFlags): Promise<void> {
@@ -49,7 +48,7 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
     printJson(found)
     return
   }
-  if (found.length === 0) print('no assets; load a project with: servo dev')
+  if (found.length === 0) print('no assets')
   const rows = found.map((summary) => {
     const { asset_key, partitions, first, last, statuses, causes: ownCauses, stale_by_upstream, last_attempt_failed } = summary
     const because = Object.entries({ ...ownCauses, upstream_stale: stale_by_upstream }).filter(([, count]) => count > 0)
@@ -64,9 +63,8 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
       { text: because.map(([cause, count]) => `${words(cause)} ${count}`).join(', '), paint: colours.dim },
     ]
   })
-  const head = ['asset', 'partitions', 'made', 'stale', 'failed', 'never made', 'keys', 'because']
-  const title = head.map((text, i) => ({ text, paint: colours.dim, right: i > 0 && i < 6 }))
-  if (found.length > 0) for (const text of alignRows([title, ...rows])) print(text)
+  const numbers = ['partitions', 'made', 'stale', 'failed', 'never made']
+  if (found.length > 0) printTable(headsOf(['asset', ...numbers, 'keys', 'because'], numbers), rows)
 }
 
 /** Those that were never made, without those that somebody tried to make. */
@@ -88,29 +86,29 @@ export async function showWhy(asset: string, partition: string | undefined, flag
   const name = why.partition_key === '' ? why.asset_key : `${why.asset_key}[${why.partition_key}]`
   print(`${printable(name)} is ${shownStatus(why.status)}`)
   if (why.last_materialization_at !== null) {
-    const by = why.last_materialization_run_id === null ? 'reported from outside' : why.last_materialization_run_id
+    const by = why.last_materialization_run_id === null ? 'reported by another program' : why.last_materialization_run_id
     print(colours.dim(`  made ${localTime(why.last_materialization_at)}, ${by}`))
   }
   if (why.last_attempt_outcome === 'FAILED')
     print(colours.dim(`  last attempt failed ${localTime(why.last_attempt_at)}, ${why.last_attempt_run_id}`))
   if (why.wiped_at !== null) print(colours.dim(`  wiped ${localTime(why.wiped_at)}`))
-  if (why.because.length === 0) print('  nothing it is made from has changed since, and neither has its code')
+  if (why.because.length === 0) print('  neither its code nor anything upstream has changed since')
   for (const each of why.because) {
     print(`  ${colours.yellow(words(each.cause))}  ${printable(staleInWords(each, localTime))}`)
     print(colours.dim(`    ${printable(each.path.join(' → '))}`))
   }
 }
 
-function printPage({ partitions, next_cursor }: PartitionPage, none: string, { limit }: PageFlags): void {
+function printPage({ partitions, next_cursor }: PartitionPage, none: string): void {
   if (partitions.length === 0) {
     print(none)
     return
   }
-  for (const text of alignRows([HEAD, ...partitions.map(row)])) print(text)
-  if (next_cursor !== null) print(colours.dim(`the first ${limit}; go on with --cursor ${next_cursor}`))
+  printTable(HEADS, partitions.map(row))
+  if (next_cursor !== null) print(colours.dim(`more: --cursor ${next_cursor}`))
 }
 
-const HEAD: readonly Cell[] = ['asset', 'partition', 'status', 'made', 'because'].map((text) => ({ text, paint: colours.dim }))
+const HEADS = headsOf(['asset', 'partition', 'status', 'made', 'because'])
 
 function row(each: PartitionStatus): Cell[] {
   const because = each.causes.length > 0 ? each.causes.map(words).join(', ') : each.is_stale ? 'upstream stale' : ''
@@ -146,8 +144,13 @@ const statusColour: Readonly<Record<DisplayStatus, (text: string) => string>> = 
 const shownStatus = (status: DisplayStatus): string => statusColour[status](statusWords[status])
 const words = (name: string): string => name.replaceAll('_', ' ')
 
-function oneOf<T extends string>(flag: string, value: string, allowed: readonly T[]): T {
-  const found = allowed.find((each) => each === value)
-  if (found !== undefined) return found
-  throw new ServoError('invalid', 'bad_flag', `${flag} cannot be ${value}`, { hint: `One of ${allowed.join(', ')}.` })
-}
+/** The words of `servo run` for a status, and the names that JSON has. */
+const STATUSES = {
+  materialized: 'MATERIALIZED',
+  stale: 'STALE',
+  failed: 'LAST_ATTEMPT_FAILED',
+  missing: 'NEVER_MATERIALIZED',
+} as const
+
+const statusFlag = (text: string): StatusFilter =>
+  STATUSES[choiceOf('--status', text, ['materialized', 'stale', 'failed', 'missing'])]

@@ -8,14 +8,14 @@ import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'
 
 /** Rebuilds the tables. It needs no confirmation: it writes only derived files and never touches the ledger. */
-export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promise<void> {
-  const { scope } = await openWorkspace(dir, flags)
+export async function rebuildCommand(folder: string | undefined, flags: WorkspaceFlags): Promise<void> {
+  const { dir, scope } = await openWorkspace(folder, flags)
   const components = localComponents(dir, scope)
   const { store, clock, ulid, lease } = components
   const held = await lease.claim({ name: ulid(), term: 'brief' })
   if (!held.held) {
-    throw new ServoError('conflict', 'already_running', `process ${held.leader.pid} writes these tables now`, {
-      hint: 'Stop it first, then rebuild.',
+    throw new ServoError('conflict', 'already_running', `process ${held.leader.pid} is running on this state`, {
+      hint: 'Stop it, then rebuild.',
     })
   }
   const report = await withScratch((scratch) =>
@@ -32,14 +32,14 @@ export async function rebuildCommand(dir: string, flags: WorkspaceFlags): Promis
   for (const path of report.repaired) print(`${colours.yellow('repaired')} ${printable(path)}`)
   for (const { path, message } of report.problems)
     print(`${colours.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
-  const order = report.order === 'recorded' ? 'in the recorded order' : 'anew, because the recorded order could not be read'
+  const order = report.order === 'recorded' ? 'in the recorded order' : 'by name, because the recorded order could not be read'
   print(
     `${colours.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`,
   )
 }
 
 const overtaken = (cause: unknown): ServoError =>
-  new ServoError('unavailable', 'deposed', 'another process leads this project now, so the rebuild stopped', {
+  new ServoError('unavailable', 'deposed', 'another process took over the project, so the rebuild stopped', {
     hint: 'Nothing is lost. Stop that process, then rebuild again.',
     cause,
   })

@@ -4,15 +4,15 @@ import { isServoError, ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
-import { ask } from '../ask-and-tell.ts'
+import { ask, isNotLoaded } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { colours, complain, errorColours, note, print, printJson, warn } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
-import { shortId } from '../show-run.ts'
+import { INTERRUPTED, shortId } from '../show-run.ts'
 import { printPreview } from '../watch/show-preview.ts'
-import { WatchedRun, type WatchFlags } from '../watch/watched-run.ts'
+import { type Watchable, WatchedRun, type WatchFlags } from '../watch/watched-run.ts'
 
 export interface RequestFlags extends WatchFlags {
   detach?: boolean
@@ -60,8 +60,8 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
 }
 
 const nothingSelected = (): ServoError =>
-  new ServoError('invalid', 'selection_missing', 'nothing is selected', {
-    hint: "Name assets: servo run mart/revenue, or servo run '*' for all; or run what needs it: servo run --stale",
+  new ServoError('invalid', 'selection_missing', 'no assets selected', {
+    hint: "Name assets: servo run mart/revenue, or servo run '*' for all. Or run what is stale: servo run --stale",
   })
 
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
@@ -76,13 +76,21 @@ export async function requestRun(
   const id = components.ulid()
   const request = async (runs: RunsApi): Promise<AcceptedRun> => {
     const accepted = await asked(runs, id)
-    for (const { asset_key, why } of accepted.left_out) note(`${asset_key} is left out: ${why}`)
+    for (const { asset_key, why } of accepted.left_out) note(`skipping ${asset_key}: ${why}`)
     return accepted
   }
   for (let shown: WatchedRun | undefined; ; ) {
     const accepted = await withLeader(
       components,
-      ({ runs }) => request(runs),
+      async (leader) => {
+        try {
+          return await request(leader.runs)
+        } catch (error) {
+          // What is not found may be declared in a project that cannot be loaded.
+          if (isServoError(error, 'invalid') && error.code === 'bad_selection') await isNotLoaded(flags, leader, 'answers')
+          throw error
+        }
+      },
       async (lease, name) => {
         if (flags.detach) {
           await lease.release()
@@ -95,8 +103,7 @@ export async function requestRun(
     )
     if ('leader' in accepted) {
       const { leader, answer } = accepted
-      if (!flags.detach)
-        await watchRun(components, leader.runs, shown ?? new WatchedRun(answer.run_id, flags, components), flags)
+      if (!flags.detach) await watchRun(components, leader, shown ?? new WatchedRun(answer.run_id, flags, components), flags)
       else if (flags.json) printJson(answer)
       else printAccepted(answer)
       return
@@ -107,10 +114,10 @@ export async function requestRun(
       shown.report()
       return
     }
-    note(`${shortId(shown.runId)} goes on in the server that takes over`)
+    note(`${shortId(shown.runId)} continues in the server that takes over`)
     const leader = await nextLeader(components, ASK_FOR_SIGN_MS)
     if (leader !== undefined) {
-      await watchRun(components, leader.runs, shown, flags)
+      await watchRun(components, leader, shown, flags)
       return
     }
     // The server that wanted to lead has gone or is stopped. The next turn challenges it, and finishes the run here.
@@ -118,28 +125,28 @@ export async function requestRun(
 }
 
 const nobodyToGoOn = (): ServoError =>
-  new ServoError('unavailable', 'no_server', 'no server is running that could go on with the run', {
-    hint: 'Start one: servo dev. Or leave --detach out, and the assets run here.',
+  new ServoError('unavailable', 'no_server', 'no server is running, and --detach needs one', {
+    hint: 'Start one with servo dev, or leave --detach out to run the assets here.',
   })
 
 function printAccepted({ run_id, created, rerun_of }: AcceptedRun): void {
-  print(`${created ? 'accepted' : 'the same request was made before:'}  ${run_id}`)
+  print(created ? `accepted  ${run_id}` : `already requested  ${run_id}`)
   if (rerun_of !== null) print(colours.dim(`a rerun of ${shortId(rerun_of)}`))
   print(colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`))
 }
 
 /** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
-async function watchRun(components: LocalComponents, runs: RunsApi, shown: WatchedRun, flags: WatchFlags): Promise<void> {
+async function watchRun(components: LocalComponents, leader: Watchable, shown: WatchedRun, flags: WatchFlags): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
   try {
-    for (let asked: RunsApi | undefined = runs; asked !== undefined && !shown.isOver; ) {
+    for (let asked: Watchable | undefined = leader; asked !== undefined && !shown.isOver; ) {
       await shown.follow(asked, leave.signal).catch((error: unknown) => {
         if (!isServoError(error, 'unavailable')) throw error
       })
       if (leave.signal.aborted) break
-      asked = shown.isOver ? undefined : (await nextLeader(components))?.runs
+      asked = shown.isOver ? undefined : await nextLeader(components)
     }
     if (!leave.signal.aborted) {
       if (!shown.isOver) await shown.read(components)
@@ -148,7 +155,7 @@ async function watchRun(components: LocalComponents, runs: RunsApi, shown: Watch
     }
     process.exitCode = 130
     if (flags.json) printJson(shown.last)
-    else print(`\n${shortId(shown.runId)} goes on; stop it with: servo runs cancel ${shortId(shown.runId)}`)
+    else print(`\n${shortId(shown.runId)} continues on the server; cancel it with: servo runs cancel ${shortId(shown.runId)}`)
   } finally {
     process.off('SIGINT', onSignal)
   }
@@ -191,7 +198,7 @@ async function runHere(
     orchestrator.carry(run_id)
     const shown = before ?? new WatchedRun(run_id, flags, here.components)
     const interrupted = cancelOnSignal(api.runs, run_id)
-    const over = shown.follow(api.runs, new AbortController().signal)
+    const over = shown.follow(api, new AbortController().signal)
     // A process that was replaced while it was stopped ends as if it had given way on request.
     await Promise.race([over, stopped.promise.catch(unlessDeposed), wanted.promise]).finally(interrupted.ignore)
     if (shown.isOver) {
@@ -210,14 +217,14 @@ async function runHere(
 /** Waits for runs that other commands have requested from this process. Ctrl-C leaves them to the next server. */
 async function finishOthers(orchestrator: Orchestrator, ends: readonly Promise<void>[]): Promise<'left' | undefined> {
   const { carried, others } = orchestrator.unfinished()
-  if (others.length > 0) note(`${runsText(others)} unfinished from before; start a server to go on: servo dev`)
+  if (others.length > 0) note(`${runsText(others)} unfinished; start a server to continue: servo dev`)
   if (carried.length === 0) return undefined
   const left = Promise.withResolvers<'left'>()
   const leave = (): void => left.resolve('left')
   // The handler is set before the note is printed, because a signal may follow at once.
   process.once('SIGINT', leave)
   process.once('SIGTERM', leave)
-  note(`${runsText(carried)} under way here for another command; Ctrl-C leaves that to the next server`)
+  note(`${runsText(carried)} still running here for another command; Ctrl-C leaves the rest to the next server`)
   try {
     return (await Promise.race([orchestrator.idle(), left.promise, ...ends])) ?? undefined
   } finally {
@@ -240,15 +247,15 @@ const RECORD_CANCEL_MS = 10_000
 function cancelOnSignal(runs: RunsApi, runId: string): { ignore: () => void; exitCode: () => number | undefined } {
   let exitCode: number | undefined
   const leave = (code: number): void => {
-    complain(`${shortId(runId)} could not be cancelled: nothing can be recorded. It goes on when the project is started again`)
+    complain(`${shortId(runId)} was not cancelled, because nothing can be recorded. It continues when the project starts again`)
     process.exit(code)
   }
   const onSignal = (signal: 'SIGINT' | 'SIGTERM'): void => {
     if (exitCode !== undefined) process.exit(exitCode)
     exitCode = 128 + constants.signals[signal]
-    complain(`${errorColours.yellow('cancelling')} ${shortId(runId)}; press Ctrl-C again to leave at once`)
+    complain(`${errorColours.yellow('cancelling')} ${shortId(runId)}; press Ctrl-C again to exit at once`)
     const givingUp = setTimeout(leave, RECORD_CANCEL_MS, exitCode).unref()
-    runs.cancel(runId, currentUser(), 'interrupted at the terminal').then(
+    runs.cancel(runId, currentUser(), INTERRUPTED).then(
       () => clearTimeout(givingUp),
       () => undefined,
     )

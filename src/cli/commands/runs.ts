@@ -2,9 +2,9 @@ import type { LogQuery, RunLogEntry, RunsApi, RunWithAsker, WireAttempt, WireRun
 import { logText } from '../../contract/log-text.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
-import { alignRows, type Cell } from '../columns.ts'
-import { stateFlag, wholeNumber } from '../flags.ts'
-import { colours, note, print, printable, printJson } from '../output.ts'
+import { alignRows, type Cell, tableRows } from '../columns.ts'
+import { choiceOf, limitFlag, RUN_STATES, spanFlags, wholeNumber } from '../flags.ts'
+import { colours, headsOf, note, print, printable, printJson, printJsonLine, printTable, screenWidth } from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { printChecks, warningsOf } from '../results/checks.ts'
 import { printFailures } from '../results/failures.ts'
@@ -12,27 +12,36 @@ import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCel
 import { followWithLogs } from '../watch/follow-with-logs.ts'
 import { requestRun } from './run.ts'
 
-export async function listRuns(flags: ProjectFlags & { limit: string; state?: string }): Promise<void> {
-  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
-  const state = flags.state === undefined ? undefined : stateFlag(flags.state)
-  const found = await ask(flags, async ({ runs }, leader) => sayWaiting(await runs.list({ limit, state }), leader))
+export interface RunListFlags extends ProjectFlags {
+  limit?: string
+  state?: string
+  asset?: string
+  since?: string
+  until?: string
+}
+
+export async function listRuns(flags: RunListFlags): Promise<void> {
+  const filter = {
+    state: flags.state === undefined ? undefined : choiceOf('--state', flags.state, RUN_STATES),
+    asset: flags.asset,
+    ...spanFlags(flags),
+  }
+  const query = { limit: limitFlag(flags.limit, 20), ...filter }
+  const found = await ask(flags, async ({ runs }, leader) => sayWaiting(await runs.list(query), leader))
   if (flags.json) printJson(found)
-  else if (found.length > 0) for (const text of alignRows([LIST_HEAD, ...found.map(runCells)])) print(text)
-  else print(state === undefined ? 'no runs yet; start one with: servo run "*"' : `no run is ${state.toLowerCase()}`)
+  else if (found.length > 0) printTable(LIST_HEADS, found.map(runCells))
+  else if (Object.values(filter).some((value) => value !== undefined)) print('no run matches')
+  else print('no runs yet; servo run starts one, servo assets list shows what can run')
 }
 
 /** Without a server no run makes progress, and the state of a run does not show that. */
 function sayWaiting<Run extends WireRun>(found: readonly Run[], leader: Leadership): readonly Run[] {
   if (leader === 'none' && found.some(({ finished_at }) => finished_at === null))
-    note('no server is running: what has not ended goes on when one is started (servo dev)')
+    note('no server is running; unfinished runs continue once one starts (servo dev)')
   return found
 }
 
-const LIST_HEAD: readonly Cell[] = ['run', 'state', 'requested', 'tasks', 'took', 'asked by', 'selection'].map((text) => ({
-  text,
-  paint: colours.dim,
-  right: text === 'tasks' || text === 'took',
-}))
+const LIST_HEADS = headsOf(['run', 'state', 'requested', 'tasks', 'took', 'asked by', 'selection'], ['tasks', 'took'])
 const MAX_SELECTION = 60
 
 function runCells(run: RunWithAsker): Cell[] {
@@ -70,7 +79,8 @@ export async function showRun(runId: string, flags: ProjectFlags): Promise<void>
   const labels = Object.entries(run.labels).map(([name, value]) => `${name}=${value}`)
   if (labels.length > 0) about.push([{ text: 'labels' }, { text: printable(labels.join(' ')) }])
   for (const text of alignRows(about)) print(colours.dim(`  ${text}`))
-  for (const text of alignRows(tasks.map((task) => shownTask(task, last.get(task.task_key))))) print(`  ${text}`)
+  const rows = tasks.map((task) => shownTask(task, last.get(task.task_key)))
+  for (const text of tableRows(rows, screenWidth() - 2)) print(`  ${text}`)
   printFailures(all, shortId(run.run_id))
   printChecks(all)
 }
@@ -91,7 +101,7 @@ export async function cancelRun(runId: string, flags: ProjectFlags & { reason?: 
     accepted: await runs.cancel(runId, currentUser(), flags.reason),
     isLive,
   }))
-  const later = isLive ? '' : '; what was running when its server stopped ends at the next start'
+  const later = isLive ? '' : '; tasks that were running when the server stopped end at its next start'
   if (flags.json) printJson(accepted)
   else print(`${accepted.run_id} is being cancelled${later}`)
 }
@@ -130,13 +140,13 @@ export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
 }
 
 function cannotFollow(runId: string, leader: Leadership): ServoError {
-  const run = `${shortId(runId)} has not ended`
+  const run = `${shortId(runId)} is unfinished`
   if (leader === 'silent') {
-    const hint = 'What it has printed so far is above. Try again, or run this where the server runs.'
+    const hint = 'Its output so far is above. Try again, or run this command where the server runs.'
     return new ServoError('unavailable', 'no_answer', `${run}, and the server does not answer`, { hint })
   }
   const hint = 'Start one: servo dev'
-  return new ServoError('unavailable', 'no_server', `${run}, and no server is running that could go on with it`, { hint })
+  return new ServoError('unavailable', 'no_server', `${run}, and no server is running to continue it`, { hint })
 }
 
 /** Prints the output so far, then follows it until the run is over. */
@@ -152,7 +162,7 @@ async function followLogs(service: RunsApi, runId: string, query: LogQuery, flag
 
 function printEntry(entry: RunLogEntry, flags: LogFlags): void {
   if (flags.json) {
-    print(JSON.stringify(entry))
+    printJsonLine(entry)
     return
   }
   const time = colours.dim(new Date(entry.at).toTimeString().slice(0, 8))

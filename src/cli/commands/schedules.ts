@@ -1,17 +1,19 @@
-import type {
-  AcceptedSchedule,
-  LastRun,
-  ScheduleChangesBody,
-  ScheduleDetail,
-  SchedulesApi,
+import {
+  type AcceptedSchedule,
+  type LastRun,
+  newScheduleBody,
+  type ScheduleChangesBody,
+  type ScheduleDetail,
+  type SchedulesApi,
+  scheduleStatuses,
 } from '../../api/automation/schedule-contract.ts'
 import { overlapPolicies } from '../../contract/overlap-policies.ts'
 import { minutesInWords } from '../../domain/schedules/deciding/due.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { labelsFlag, oneOf, wholeNumber } from '../flags.ts'
-import { colours, note, print, printable, printJson } from '../output.ts'
+import { badFlag, choiceOf, labelsFlag, limitFlag, wholeNumber } from '../flags.ts'
+import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { AUTOMATION_OFF, firstLine, localTime, localZone, shortId, stateCell } from '../show-run.ts'
 
@@ -22,39 +24,48 @@ export async function sayWhatStands(api: SchedulesApi): Promise<void> {
   else if (outage !== null) note(outageText(outage))
 }
 
-const outageText = (outage: string): string => `sensors and conditions of schedules wait: ${printable(firstLine(outage))}`
+const outageText = (outage: string): string => `sensors and schedule conditions are waiting: ${printable(firstLine(outage))}`
 
 /** Without a server or its automation no schedule ticks, and its next tick does not show that. */
 async function sayNothingTicks(found: readonly ScheduleDetail[], api: SchedulesApi, leader: Leadership): Promise<void> {
   if (!found.some(({ status }) => status === 'active')) return
-  if (leader === 'none') note('no server is running: schedules tick while one does (servo dev)')
+  if (leader === 'none') note('no server is running; schedules tick only while one is (servo dev)')
   else if (leader === 'answers') await sayWhatStands(api)
 }
 
-export async function listSchedules(flags: ProjectFlags & { limit: string; cursor?: string }): Promise<void> {
-  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
-  const { cursor } = flags
+export interface ScheduleListFlags extends ProjectFlags {
+  limit?: string
+  cursor?: string
+  status?: string
+}
+
+export async function listSchedules(flags: ScheduleListFlags): Promise<void> {
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status, scheduleStatuses)
+  const query = { limit: limitFlag(flags.limit), cursor: flags.cursor, status }
   const { isUnknown, ...page } = await ask(flags, async (api, leader) => {
-    const found = await api.schedules.list({ limit, cursor })
+    const found = await api.schedules.list(query)
     await sayNothingTicks(found.schedules, api.schedules, leader)
     return { ...found, isUnknown: found.schedules.length === 0 && (await isNotLoaded(flags, api, leader)) }
   })
   if (flags.json) {
-    printJson(page)
+    printJson({ ...page, schedules: page.schedules.map(named) })
     return
   }
-  if (isUnknown) print('no schedules are on record')
-  else if (page.schedules.length === 0) print('no schedules; declare one with schedule() in the project')
-  else for (const line of alignRows([head(listHead()), ...page.schedules.map(listed)])) print(line)
+  if (isUnknown) print('no schedules on record')
+  else if (page.schedules.length === 0)
+    print(status === undefined ? 'no schedules; declare one with schedule() in the project' : `no schedule is ${status}`)
+  else printTable(headsOf(listHeads()), page.schedules.map(listed))
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
 
 /** Times are those of this machine, and crons those of their schedules: heads of columns say which. */
-const listHead = (): string[] => {
+const listHeads = (): string[] => {
   const here = ` (${localZone()})`
-  return ['schedule', 'status', `next tick${here}`, `last tick${here}`, `last run${here}`, 'cron', 'selection']
+  return ['schedule', 'status', `next tick${here}`, `last tick${here}`, `last run${here}`, 'cron', 'selection', 'why']
 }
-export const head = (names: readonly string[]): Cell[] => names.map((text) => ({ text, paint: colours.dim }))
+
+/** The name first: it is what programs look for. */
+const named = (detail: ScheduleDetail) => ({ schedule_name: detail.definition.schedule_name, ...detail })
 
 function listed({ definition, state, status, status_reason, next_ticks, last_run }: ScheduleDetail): Cell[] {
   const [next] = next_ticks
@@ -62,8 +73,7 @@ function listed({ definition, state, status, status_reason, next_ticks, last_run
   return [
     { text: printable(definition.schedule_name) },
     statusCell(status),
-    // The reason stands where the next tick would be.
-    { text: next === undefined ? printable(status_reason ?? '') : localTime(next) },
+    { text: localTime(next ?? null) },
     { text: state?.last_scheduled_for == null ? '' : `${localTime(state.last_scheduled_for)} ${state.last_tick_status ?? ''}` },
     {
       text:
@@ -73,6 +83,8 @@ function listed({ definition, state, status, status_reason, next_ticks, last_run
     },
     { text: printable(cron) },
     { text: printable(definition.asset_selection.join(' ')), paint: colours.dim },
+    // A reason may be long: it stands last, so that it widens nothing.
+    { text: printable(firstLine(status_reason ?? '')), paint: colours.dim },
   ]
 }
 
@@ -94,7 +106,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     return found
   })
   if (flags.json) {
-    printJson(detail)
+    printJson(named(detail))
     return
   }
   const { definition, state, status, status_reason, next_ticks, catchup_limit, last_run } = detail
@@ -119,7 +131,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
     ['offset', definition.partition_offset > 0 && String(definition.partition_offset)],
     ['catch-up', `${minutesInWords(definition.catchup_window_minutes)}, at most ${catchup_limit}`],
     ['overlap', definition.overlap],
-    ['condition', definition.has_condition && 'in code, asked before each tick'],
+    ['condition', definition.has_condition && 'in code, evaluated before each tick'],
     [
       'labels',
       Object.entries(definition.labels)
@@ -136,7 +148,7 @@ export async function showSchedule(name: string, flags: ProjectFlags): Promise<v
         `${shortId(last_run.run_id)} ${localTime(last_run.requested_at)} ${stateCell(last_run.state).text}${askedBy(last_run)}`,
     ],
     ['running', state?.open_runs.map(shortId).join(' ')],
-    ['times', `of ${localZone()}`],
+    ['time zone', `${localZone()} for the times above`],
   ]
   const rows = about.flatMap(([name, value]): Cell[][] =>
     value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
@@ -202,7 +214,7 @@ function changesOf(flags: DefinitionFlags): ScheduleChangesBody {
     partition_offset: number('--offset', flags.offset, 0, 100_000),
     catchup_window_minutes: number('--catchup-window-minutes', flags.catchupWindowMinutes, 0, 5_256_000),
     max_catchup_ticks: number('--max-catchup', flags.maxCatchup, 0, 10_000),
-    overlap: flags.overlap === undefined ? undefined : oneOf('--overlap', flags.overlap, overlapPolicies),
+    overlap: flags.overlap === undefined ? undefined : choiceOf('--overlap', flags.overlap, overlapPolicies),
     labels: flags.label === undefined ? undefined : labelsFlag(flags.label),
     priority: number('--priority', flags.priority, -1_000, 1_000),
     pause_after: number('--pause-after', flags.pauseAfter, 1, 20),
@@ -215,10 +227,10 @@ function changesOf(flags: DefinitionFlags): ScheduleChangesBody {
 export async function createSchedule(name: string, flags: DefinitionFlags): Promise<void> {
   const { cron, select } = flags
   if (cron === undefined || select === undefined)
-    throw new ServoError('invalid', 'bad_flag', `--${cron === undefined ? 'cron' : 'select'} is missing`, {
-      hint: `servo schedules create ${name} --cron "0 5 * * *" --select mart/revenue`,
-    })
-  const { newScheduleBody } = await import('../../api/automation/schedule-contract.ts')
+    throw badFlag(
+      `missing option --${cron === undefined ? 'cron' : 'select'}`,
+      `Write: servo schedules create ${name} --cron "0 5 * * *" --select mart/revenue`,
+    )
   const body = newScheduleBody.parse({ ...changesOf(flags), name })
   await change(flags, (schedules, user) => schedules.create(body, user))
 }
@@ -226,8 +238,8 @@ export async function createSchedule(name: string, flags: DefinitionFlags): Prom
 export async function updateSchedule(name: string, flags: DefinitionFlags): Promise<void> {
   const changes = changesOf(flags)
   if (Object.keys(changes).every((field) => field === 'request_id'))
-    throw new ServoError('invalid', 'no_changes', `nothing is to be changed of ${name}`, {
-      hint: `Say what: servo schedules update ${name} --cron "30 5 * * *"; servo schedules update --help lists the options.`,
+    throw new ServoError('invalid', 'no_changes', `no changes given for ${name}`, {
+      hint: `Name what to change, such as --cron "30 5 * * *". servo schedules update --help lists the options.`,
     })
   await change(flags, (schedules, user) => schedules.update(name, changes, user))
 }
@@ -278,7 +290,7 @@ export async function switchAllAutomation(to: 'pause' | 'resume', flags: ChangeF
 export async function showAutomation(flags: ProjectFlags): Promise<void> {
   const shown = await ask(flags, async ({ schedules }, leader) => {
     const found = await schedules.automation()
-    if (leader === 'none') note('no server is running: schedules tick and sensors are evaluated while one does (servo dev)')
+    if (leader === 'none') note('no server is running; schedules tick and sensors are evaluated only while one is (servo dev)')
     return { ...found, isOff: leader === 'answers' && !found.is_on }
   })
   const { isOff, ...status } = shown

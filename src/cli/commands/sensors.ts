@@ -7,6 +7,7 @@ import {
   newSensorBody,
   type SensorDetail,
   sensorChangesBody,
+  sensorStatuses,
   type WireDeadLetter,
   type WireEval,
 } from '../../api/automation/sensor-contract.ts'
@@ -17,9 +18,9 @@ import { evalStatuses } from '../../domain/sensors/sensor-evals.table.ts'
 import { secretNotSet } from '../../domain/why/words-automation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
-import { alignRows, type Cell, cutLast } from '../columns.ts'
-import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
-import { colours, note, print, printable, printJson } from '../output.ts'
+import type { Cell } from '../columns.ts'
+import { badFlag, choiceOf, limitFlag, spanFlags, wholeNumber } from '../flags.ts'
+import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, localZone, shortId } from '../show-run.ts'
 import { sayWhatStands } from './schedules.ts'
@@ -28,34 +29,29 @@ import { showDetail, statusCell } from './sensors/show-sensor.ts'
 
 type Listed = Omit<SensorDetail, 'last_eval'>
 
+/** The name first: it is what programs look for. */
+const named = <Detail extends Listed>(detail: Detail) => ({ sensor_name: detail.definition.sensor_name, ...detail })
+
 /** Without a server no sensor is evaluated, and its status does not show that. */
 function sayNothingHears(sensors: readonly Listed[], leader: Leadership): void {
   if (leader === 'none' && sensors.some(({ status }) => status === 'active' || status === 'error'))
-    note('no server is running: sensors are evaluated while one does (servo dev)')
+    note('no server is running; sensors are evaluated only while one is (servo dev)')
 }
 
 interface PageFlags extends ProjectFlags {
-  limit: string
+  limit?: string
   cursor?: string
   since?: string
   until?: string
   status?: string
 }
 
-const limitOf = (flags: PageFlags): number => wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 })
 const more = (cursor: string | null): void => {
   if (cursor !== null) print(colours.dim(`more: --cursor ${cursor}`))
 }
-/** Wide enough for whoever reads a file. An error in full is in `show`, and in --json. */
-const PIPE_WIDTH = 200
-
-const table = (names: readonly string[], rows: readonly Cell[][]): void => {
-  const all = [names.map((text): Cell => ({ text, paint: colours.dim })), ...rows]
-  for (const line of alignRows(cutLast(all, process.stdout.columns ?? PIPE_WIDTH))) print(line)
-}
-
 export async function listSensors(flags: PageFlags): Promise<void> {
-  const query = { limit: limitOf(flags), cursor: flags.cursor }
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status, sensorStatuses)
+  const query = { limit: limitFlag(flags.limit), cursor: flags.cursor, status }
   const { isUnknown, ...page } = await ask(flags, async (api, leader) => {
     const found = await api.sensors.list(query)
     sayNothingHears(found.sensors, leader)
@@ -63,15 +59,19 @@ export async function listSensors(flags: PageFlags): Promise<void> {
     return { ...found, isUnknown: found.sensors.length === 0 && (await isNotLoaded(flags, api, leader)) }
   })
   if (flags.json) {
-    printJson(page)
+    printJson({ ...page, sensors: page.sensors.map(named) })
     return
   }
-  if (isUnknown) print('no sensors are on record')
+  if (isUnknown) print('no sensors on record')
   else if (page.sensors.length === 0)
-    print('no sensors; declare one with sensor in the project, or make one: servo sensors create')
+    print(
+      status === undefined
+        ? 'no sensors; declare one in the project, or create one: servo sensors create'
+        : `no sensor is ${status === 'error' ? 'in error' : status}`,
+    )
   else
-    table(
-      ['sensor', 'type', 'status', `last evaluation (${localZone()})`, `next poll (${localZone()})`, 'dead', 'why'],
+    printTable(
+      headsOf(['sensor', 'type', 'status', `last evaluation (${localZone()})`, `next poll (${localZone()})`, 'dead', 'why']),
       page.sensors.map(listed),
     )
   more(page.next_cursor)
@@ -99,14 +99,14 @@ export async function showSensor(name: string, flags: ProjectFlags): Promise<voi
     return found
   })
   if (flags.json) {
-    printJson(detail)
+    printJson(named(detail))
     return
   }
   showDetail(detail)
 }
 
 export async function listEvals(name: string, flags: PageFlags): Promise<void> {
-  const status = flags.status === undefined ? undefined : oneOf('--status', flags.status, evalStatuses)
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status, evalStatuses)
   const query = { ...spanOf(flags), status }
   const page = await ask(flags, ({ sensors }) => sensors.evals(name, query))
   if (flags.json) {
@@ -114,15 +114,14 @@ export async function listEvals(name: string, flags: PageFlags): Promise<void> {
     return
   }
   if (page.evals.length === 0) print('no evaluations')
-  else table([`evaluated (${localZone()})`, 'status', 'of', 'runs', ''], page.evals.map(shownEval))
+  else printTable(headsOf([`evaluated (${localZone()})`, 'status', 'of', 'runs', '']), page.evals.map(shownEval))
   more(page.next_cursor)
 }
 
 const spanOf = (flags: PageFlags) => ({
-  limit: limitOf(flags),
+  limit: limitFlag(flags.limit),
   cursor: flags.cursor,
-  since: flags.since === undefined ? undefined : momentFlag('--since', flags.since),
-  until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
+  ...spanFlags(flags),
 })
 
 const noNewRun = (one: RunOfEvaluation): string => `no new run: ${whyNoNewRun(one, { run: shortId, when: localTime })}`
@@ -133,7 +132,7 @@ function shownEval(one: WireEval): Cell[] {
   const { status } = one
   const paint = status === 'triggered' ? colours.green : status === 'error' ? colours.red : colours.dim
   const [error = ''] = (one.error ?? '').split('\n')
-  const by = one.requested_by === null ? '' : `asked for by ${one.requested_by}`
+  const by = one.requested_by === null ? '' : `requested by ${one.requested_by}`
   const made = one.runs.filter(({ created }) => created)
   const noNew = one.runs.filter(({ created }) => !created).map(noNewRun)
   return [
@@ -155,11 +154,11 @@ export async function listDeadLetters(name: string, flags: PageFlags & { all?: b
     printJson(page)
     return
   }
-  if (page.dead_letters.length === 0) print(flags.all ? 'no message failed' : 'no dead letters')
+  if (page.dead_letters.length === 0) print(flags.all ? 'no failed messages' : 'no dead letters')
   else {
     const since = flags.all ? 'first try' : 'dead since'
     const rows = page.dead_letters.map((letter) => shownLetter(letter, flags.all ? letter.first_seen_at : letter.dead_since))
-    table([since, 'message', 'status', 'tries', 'bytes', 'last error'], rows)
+    printTable(headsOf([since, 'message', 'status', 'tries', 'bytes', 'last error'], ['tries', 'bytes']), rows)
   }
   more(page.next_cursor)
 }
@@ -230,8 +229,8 @@ export async function updateSensor(
     const { definition } = await sensors.get(name)
     const changes = changedFlags(name, definition.config, flags)
     if (Object.keys(changes).length === 0)
-      throw new ServoError('invalid', 'no_changes', `nothing is to be changed of ${name}`, {
-        hint: `Say what: servo sensors update ${name} --secret SHOP_SECRET_2; servo sensors update --help lists the options.`,
+      throw new ServoError('invalid', 'no_changes', `no changes given for ${name}`, {
+        hint: 'Name what to change, such as --secret SHOP_SECRET_2. servo sensors update --help lists the options.',
       })
     return await sensors.update(name, parsed(sensorChangesBody, { ...changes, ...keyed(flags) }), currentUser())
   })
@@ -259,9 +258,10 @@ export async function evaluateSensor(name: string, flags: MessageFlags): Promise
 
 export async function sendMessage(name: string, flags: MessageFlags): Promise<void> {
   if (flags.data === undefined)
-    throw new ServoError('invalid', 'bad_flag', '--data is missing', {
-      hint: `servo sensors send ${name} --data '{"id": 7}', --data @message.json, or --data - for standard input`,
-    })
+    throw badFlag(
+      'missing option --data',
+      `Write: servo sensors send ${name} --data '{"id": 7}', or --data @message.json, or --data - for standard input`,
+    )
   await evaluateSensor(name, flags)
 }
 
@@ -284,15 +284,15 @@ function showEvaluation(flags: ProjectFlags, evaluated: AcceptedEvaluation | Dry
     printJson(evaluated)
     return
   }
-  print(`${printable(sensor_name)}: a dry run, nothing is recorded`)
+  print(`${printable(sensor_name)}: dry run, nothing is recorded`)
   if (report.outcome === 'error') print(colours.red(printable(report.error)))
-  else if (report.outcome !== 'requests') print(colours.red('it took longer than its timeout'))
+  else if (report.outcome !== 'requests') print(colours.red('the evaluation took longer than its timeout'))
   else {
     for (const { asset_selection, partition_selection, key } of report.runs)
       print(
         printable(`  run ${[...asset_selection, ...(partition_selection ?? [])].join(' ')}${key == null ? '' : ` key ${key}`}`),
       )
-    if (report.runs.length === 0) print('  it asks for no run')
+    if (report.runs.length === 0) print('  no run requested')
     if (report.cursor != null) print(printable(`  cursor ${report.cursor}`))
     for (const change of ['added', 'removed'] as const)
       for (const keys of report[`partition_keys_${change}`] ?? []) print(printable(`  keys ${change} ${JSON.stringify(keys)}`))
@@ -300,13 +300,16 @@ function showEvaluation(flags: ProjectFlags, evaluated: AcceptedEvaluation | Dry
 }
 
 /** Its runs, or why it failed. A failed evaluation is on record: done, and not fine. */
-function showResult(flags: ProjectFlags, { message_id, runs, error, status, conflict }: AcceptedEvaluation): void {
+function showResult(flags: ProjectFlags, evaluation: AcceptedEvaluation): void {
+  const { message_id, runs, error, status, conflict, repeated } = evaluation
   if (status === 'error') process.exitCode = 1
   // As any request that contradicts what is on record: nothing was done.
   if (conflict) process.exitCode = 2
   if (flags.json) return
-  if (conflict) print('  nothing was evaluated: a message of this id was accepted with other data. Send it under another --id.')
+  if (conflict)
+    print('  not evaluated: a message with this id and other data was accepted before. Send this one under another --id.')
   if (message_id !== null) print(colours.dim(printable(`  message ${message_id}`)))
-  for (const run of runs) print(`  ${run.created ? run.run_id : printable(noNewRun(run))}`)
+  if (repeated) for (const { run_id } of runs) print(`  ${run_id} was requested then`)
+  else for (const run of runs) print(`  ${run.created ? run.run_id : printable(noNewRun(run))}`)
   for (const line of (error ?? '').split('\n').filter(Boolean)) print(`  ${colours.red(printable(line))}`)
 }

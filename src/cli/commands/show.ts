@@ -8,22 +8,24 @@ import { readKey } from '../../partitions/key.ts'
 import { checkStoredPath, throwMissing } from '../../worker/values/stored-file.ts'
 import { ask } from '../ask-and-tell.ts'
 import { wholeNumber } from '../flags.ts'
-import { note, print, printable } from '../output.ts'
+import { chosenColumns, note, print, printable } from '../output.ts'
 import { componentsOf, findProject, type ProjectFlags } from '../project.ts'
 import { writeCsv, writeJson, writeTable } from '../rows.ts'
 
 export interface ShowFlags extends ProjectFlags {
   partition?: string
-  limit: string
+  limit?: string
   format?: 'table' | 'json' | 'csv'
 }
 
 /** Rows are held in memory, because the last one may bring a column. */
 const MAX_ROWS = 100_000
+/** As many as one looks through. */
+const SHOWN_ROWS = 50
 
 /** Shows the rows or the value that the current materializations of an asset stored. */
 export async function showValue(key: string, flags: ShowFlags): Promise<void> {
-  const limit = wholeNumber('--limit', flags.limit, { min: 1, max: MAX_ROWS })
+  const limit = flags.limit === undefined ? SHOWN_ROWS : wholeNumber('--limit', flags.limit, { min: 1, max: MAX_ROWS })
   const format = flags.json ? 'json' : (flags.format ?? 'table')
   const readValue = await valueReader(findProject(flags))
   const found = await ask(
@@ -37,11 +39,12 @@ export async function showValue(key: string, flags: ShowFlags): Promise<void> {
   )
   const [first] = found.rows
   // One value is shown as it is; several are rows of a table.
-  if (found.isOne && first !== undefined && first.kind === 'json' && format !== 'csv')
+  if (found.isOne && first !== undefined && first.kind === 'json' && format !== 'csv') {
+    if (chosenColumns() !== undefined) throw noColumns(key)
     print(printable(JSON.stringify(first.row['value'], null, 2)))
-  else if (first === undefined && format === 'table') note(`${key} has no rows`)
+  } else if (first === undefined && format === 'table') note(`${key} has no rows`)
   else await { table: writeTable, json: writeJson, csv: writeCsv }[format](tableOf(found.rows))
-  if (found.isMore) note('there are more rows; --limit shows them')
+  if (found.isMore) note('there are more rows; --limit shows more of them')
 }
 
 interface ShownRow {
@@ -175,17 +178,26 @@ function plainOf(value: unknown): Plain {
 const nameOf = (key: string, partition: string | undefined): string => (partition === undefined ? key : `${key}[${partition}]`)
 
 const noPartitions = (key: string): ServoError =>
-  new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: `Ask for ${key} alone.` })
+  new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: 'Leave --partition out.' })
 
-function neverMaterialized({ asset_key, kind, uri, partitions }: AssetDefinition, partition: string | undefined): ServoError {
+const noColumns = (key: string): ServoError =>
+  new ServoError('invalid', 'unknown_field', `${key} is a JSON value, not a table, so there are no columns to choose`, {
+    hint: `Use servo show ${key} --json alone.`,
+  })
+
+function neverMaterialized(definition: AssetDefinition, partition: string | undefined): ServoError {
+  const { asset_key, kind, uri, partitions, inputs, deps } = definition
   if (kind === 'source') return storesNothing(asset_key, uri)
-  const flag = partition !== undefined ? ` --partition ${partition}` : partitions ? ' --partition <key>' : ''
+  // A run without its inputs would be refused.
+  const isFirst = Object.keys(inputs).length + deps.length === 0
+  const selection = isFirst ? asset_key : `'+key:"${asset_key}"'`
+  const flag = partition !== undefined ? ` --partition '${partition}'` : partitions ? ` --partition '*' --missing` : ''
   return new ServoError(
     'not_found',
     'never_materialized',
     `${nameOf(asset_key, partition)} was never materialized, or was wiped`,
     {
-      hint: `Materialize it: servo run ${asset_key}${flag}`,
+      hint: `Materialize it: servo run ${selection}${flag}`,
     },
   )
 }
@@ -193,11 +205,11 @@ function neverMaterialized({ asset_key, kind, uri, partitions }: AssetDefinition
 function noValue({ asset_key, kind, uri }: AssetDefinition, partition: string | undefined): ServoError {
   if (kind === 'source') return storesNothing(asset_key, uri)
   return new ServoError('not_found', 'no_value', `${nameOf(asset_key, partition)} has no stored value`, {
-    hint: 'It returned nothing, keeps its own data, or was materialized outside Servo and only reported.',
+    hint: 'It returned nothing, stores its data itself, or was only reported (servo partitions report).',
   })
 }
 
 const storesNothing = (key: string, uri: string | null | undefined): ServoError =>
-  new ServoError('not_found', 'no_value', `${key} is a source: Servo stores none of its data`, {
+  new ServoError('not_found', 'no_value', `${key} is a source; Servo does not store its data`, {
     ...(uri && { hint: `Its data is at ${uri}.` }),
   })

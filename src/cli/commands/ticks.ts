@@ -2,15 +2,14 @@ import type { WireTick } from '../../api/automation/schedule-contract.ts'
 import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { headLine } from '../../domain/why/say.ts'
 import { ask } from '../ask-and-tell.ts'
-import { alignRows, type Cell } from '../columns.ts'
-import { momentFlag, oneOf, wholeNumber } from '../flags.ts'
-import { colours, print, printable, printJson } from '../output.ts'
+import type { Cell } from '../columns.ts'
+import { choiceOf, limitFlag, spanFlags } from '../flags.ts'
+import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { localTime, localZone, shortId } from '../show-run.ts'
-import { head } from './schedules.ts'
 
 interface TickFlags extends ProjectFlags {
-  limit: string
+  limit?: string
   cursor?: string
   status?: string
   since?: string
@@ -20,11 +19,10 @@ interface TickFlags extends ProjectFlags {
 /** The ticks of a schedule, or of all schedules. */
 export async function listTicks(name: string | undefined, flags: TickFlags): Promise<void> {
   const query = {
-    limit: wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 }),
+    limit: limitFlag(flags.limit),
     cursor: flags.cursor,
-    status: flags.status === undefined ? undefined : oneOf('--status', flags.status, tickStatuses),
-    since: flags.since === undefined ? undefined : momentFlag('--since', flags.since),
-    until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
+    status: flags.status === undefined ? undefined : choiceOf('--status', flags.status, tickStatuses),
+    ...spanFlags(flags),
   }
   const page = await ask(flags, ({ schedules }) =>
     name === undefined ? schedules.allTicks(query) : schedules.ticks(name, query),
@@ -36,7 +34,7 @@ export async function listTicks(name: string | undefined, flags: TickFlags): Pro
   const heads = [`tick (${localZone()})`, 'status', ...(name === undefined ? ['schedule'] : []), 'run', '']
   const rows = page.ticks.map((tick) => shownTick(tick, name === undefined))
   if (rows.length === 0) print('no ticks')
-  else for (const line of alignRows([head(heads), ...rows])) print(line)
+  else printTable(headsOf(heads), rows)
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
 

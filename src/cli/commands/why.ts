@@ -1,7 +1,7 @@
 import type { WhyKind } from '../../domain/why/reasons.ts'
 import { whyInWords } from '../../domain/why/words.ts'
 import { ask, type Leadership } from '../ask-and-tell.ts'
-import { momentFlag, wholeNumber } from '../flags.ts'
+import { limitFlag, spanFlags } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { conflictLines } from '../show-conflict.ts'
@@ -15,7 +15,7 @@ export interface WhyFlags extends ProjectFlags {
 
 /** Without a server nothing ticks, polls or runs, and the record does not show that. */
 function sayNothingRuns(leader: Leadership): void {
-  if (leader === 'none') note('no server is running: nothing ticks, is polled or runs until one does (servo dev)')
+  if (leader === 'none') note('no server is running; schedules, sensors and runs wait for one (servo dev)')
 }
 
 export async function showReasons(kind: WhyKind, name: string, flags: WhyFlags): Promise<void> {
@@ -50,7 +50,7 @@ function splitPartition(name: string, partition: string | undefined): { name: st
 }
 
 export interface ConflictFlags extends ProjectFlags {
-  limit: string
+  limit?: string
   cursor?: string
   since?: string
   until?: string
@@ -58,10 +58,9 @@ export interface ConflictFlags extends ProjectFlags {
 
 export async function listAllConflicts(flags: ConflictFlags): Promise<void> {
   const query = {
-    limit: wholeNumber('--limit', flags.limit, { min: 1, max: 1_000 }),
+    limit: limitFlag(flags.limit),
     cursor: flags.cursor,
-    since: flags.since === undefined ? undefined : momentFlag('--since', flags.since),
-    until: flags.until === undefined ? undefined : momentFlag('--until', flags.until),
+    ...spanFlags(flags),
   }
   const page = await ask(flags, ({ whys }) => whys.conflicts(query))
   if (flags.json) {

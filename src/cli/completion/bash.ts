@@ -40,15 +40,20 @@ ${cases.join('\n')}
     flag=\${whole%%=*} head=$flag= current=\${whole#*=} argument='' commands=''
   fi
   COMPREPLY=()
-  if [[ $values == *" $flag="* ]]; then
+  # A flag may follow one whose value can be left out.
+  if [[ $whole == -* && -z $head ]]; then
+    kind=one-of:$flags
+  elif [[ $values == *" $flag="* ]]; then
     kind=\${values#*" $flag="}
     kind=\${kind%% *}
-  elif [[ $current == -* ]]; then
-    kind=one-of:$flags
   elif [[ -n $commands ]]; then
     kind=one-of:$commands
   else
     kind=$argument
+  fi
+  if [[ $kind == some-of:* ]]; then
+    [[ $current == *,* ]] && head+=\${current%,*},
+    kind=one-of:\${kind#some-of:} current=\${current##*,}
   fi
   while IFS= read -r word; do
     [[ $word == *[[:space:]]* ]] && printf -v word %q "$word"

@@ -6,6 +6,7 @@ const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').repla
 function offered(value: Value): string | undefined {
   if (value === 'anything') return undefined
   if (value === 'folder') return '(__fish_complete_directories (commandline -ct))'
+  if (value.startsWith('some-of:')) return `(__servo_list ${value.slice('some-of:'.length).replaceAll(',', ' ')})`
   return value.startsWith('one-of:') ? value.slice('one-of:'.length).replaceAll(',', ' ') : `(__servo_ask ${value})`
 }
 
@@ -46,6 +47,13 @@ function __servo_ask
     set -l before (commandline -opc)
     set -l current (string replace -r -- '^--[^=]*=' '' (commandline -ct))
     $before[1] complete -- $argv[1] "$current" $before[2..-1] 2> /dev/null
+end
+function __servo_list
+    set -l current (string replace -r -- '^--[^=]*=' '' (commandline -ct))
+    set -l before (string match -r -- '^.*,' "$current")
+    for word in $argv
+        echo "$before$word"
+    end
 end
 complete -c servo -f
 ${lines.join('\n')}

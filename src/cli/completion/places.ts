@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
+import { fieldsOf } from '../json/chosen-fields.ts'
 
 /** What a shell needs to know of the command line: for each command what may come next. */
 export interface CommandPlace {
@@ -21,8 +22,11 @@ interface Flag extends Word {
   readonly value?: Value
 }
 
-/** What stands in a place: something that the project knows, a folder, one of some words, or something that only the user knows. */
-export type Value = Asked | 'folder' | 'anything' | `one-of:${string}`
+/**
+ * What stands in a place: something that the project knows, a folder, one of some words, several of them with commas between, or something
+ * that only the user knows.
+ */
+export type Value = Asked | 'folder' | 'anything' | `one-of:${string}` | `some-of:${string}`
 
 /** Asked from the project: any number of assets, one asset, one asset and then its partition, a partition, a run. */
 export const ASKED = ['assets', 'asset', 'asset-partition', 'partition', 'run'] as const
@@ -34,28 +38,29 @@ export function placesOf(command: Command, where = ''): CommandPlace[] {
   const own: CommandPlace = {
     where,
     commands: below.map((each) => ({ name: each.name(), description: each.description() })),
-    flags: help.visibleOptions(command).map(flagOf),
+    flags: help.visibleOptions(command).map((option) => flagOf(option, command)),
     argument: argumentOf(command.registeredArguments),
   }
   const names = (each: Command): string[] => [each.name(), ...each.aliases()]
   return [own, ...below.flatMap((each) => names(each).flatMap((name) => placesOf(each, `${where} ${name}`)))]
 }
 
-function flagOf(option: Option): Flag {
+function flagOf(option: Option, command: Command): Flag {
   const { short, long, description, required, optional } = option
   return {
     name: long ?? short ?? '',
     description,
     ...(long && short && { short }),
-    ...((required || optional) && { value: takenBy(option) }),
+    ...((required || optional) && { value: takenBy(option, command) }),
   }
 }
 
-function takenBy({ long, flags, argChoices }: Option): Value {
+function takenBy({ long, flags, argChoices }: Option, command: Command): Value {
   if (argChoices !== undefined) return `one-of:${argChoices.join(',')}`
   if (long === '--partition') return 'partition'
+  if (long === '--json') return `some-of:${fieldsOf(command).join(',')}`
   const name = /[<[]([^>\].]+)/.exec(flags)?.[1]
-  return name === 'selection' ? 'assets' : isFolder(name) ? 'folder' : 'anything'
+  return name === 'selection' || name === 'asset' ? 'assets' : isFolder(name) ? 'folder' : 'anything'
 }
 
 function argumentOf([first, second]: readonly Argument[]): Value {

@@ -27,12 +27,13 @@ ${cases.join('\n')}
     flag="\${current%%=*}" current="\${current#*=}" argument='' commands=()
     compset -P '*='
   fi
-  if [[ "$values" == *" $flag="* ]]; then
-    kind="\${values#*" $flag="}"
-    kind="\${kind%% *}"
-  elif [[ "$current" == -* ]]; then
+  # A flag may follow one whose value can be left out.
+  if [[ "$current" == -* && "\${words[CURRENT]}" != --*=* ]]; then
     _describe -o 'flag' flags
     return
+  elif [[ "$values" == *" $flag="* ]]; then
+    kind="\${values#*" $flag="}"
+    kind="\${kind%% *}"
   elif (( \${#commands} )); then
     _describe 'command' commands
     return
@@ -45,6 +46,11 @@ ${cases.join('\n')}
       compadd -a found
       ;;
     (folder) _files -/ ;;
+    (some-of:*)
+      found=(\${(s:,:)kind#some-of:})
+      compset -P '*,'
+      compadd -S '' -a found
+      ;;
     (one-of:*)
       found=(\${(s:,:)kind#one-of:})
       compadd -a found

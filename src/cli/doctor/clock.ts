@@ -26,8 +26,8 @@ export function clockFindings(files: readonly Dated[], nowMs: number): Finding[]
       return [
         warning(
           'clock',
-          `${what} is from ${isoTime(madeMs)}, ${lengthText(madeMs - nowMs)} ahead of this clock: a clock was ahead, or this one is behind`,
-          'Synchronize the clock of each machine that runs Servo (NTP). Facts on record stay; schedules may tick late.',
+          `${what} is dated ${isoTime(madeMs)}, ${lengthText(madeMs - nowMs)} ahead of this clock: either a clock was fast, or this one is slow`,
+          'Synchronize the clocks of all machines that run Servo (NTP). Until then, schedules may tick late.',
         ),
       ]
     // A copy of a file is younger than what it says, which is no mistake of a clock unless it lies in the future.
@@ -37,8 +37,8 @@ export function clockFindings(files: readonly Dated[], nowMs: number): Finding[]
     return [
       warning(
         'clock',
-        `the clock of the file system was ${lengthText(Math.abs(differenceMs))} ${direction} that of this machine when ${what} was written`,
-        'Synchronize the clocks of this machine and of its file server (NTP).',
+        `the clock of the file system was ${lengthText(Math.abs(differenceMs))} ${direction} the clock of this machine when ${what} was written`,
+        'Synchronize the clocks of this machine and its file server (NTP).',
       ),
     ]
   })
@@ -48,7 +48,7 @@ export function clockFindings(files: readonly Dated[], nowMs: number): Finding[]
       'clock',
       files.length === 0
         ? `${isoTime(nowMs)}; nothing to compare it with yet`
-        : `${isoTime(nowMs)}; nothing on record is from the future`,
+        : `${isoTime(nowMs)}; no record is from the future`,
     ),
   ]
 }

@@ -31,10 +31,10 @@ test('files from the future tell that a clock was ahead; a file system tells tha
     clockFindings([{ what: 'the newest segment', madeMs, writtenMs }], NOW).map(({ level, message }) => `${level}: ${message}`)
   expect(found(NOW - HOUR_MS, NOW - HOUR_MS + 20)).toEqual([expect.stringMatching(/^ok: /)])
   expect(found(NOW + 72 * HOUR_MS, NOW)).toEqual([
-    'warning: the newest segment is from 2025-01-18T10:00:00.000Z, 3 days ahead of this clock: a clock was ahead, or this one is behind',
+    'warning: the newest segment is dated 2025-01-18T10:00:00.000Z, 3 days ahead of this clock: either a clock was fast, or this one is slow',
   ])
   const ofFiles = 'warning: the clock of the file system was'
-  const when = 'that of this machine when the newest segment was written'
+  const when = 'the clock of this machine when the newest segment was written'
   expect(found(NOW - 10_000, NOW - HOUR_MS * 3 - 10_000)).toEqual([`${ofFiles} 3 hours behind ${when}`])
   expect(found(NOW - 10_000, NOW + 90_000)).toEqual([`${ofFiles} 90 s ahead of ${when}`])
   // A folder that was restored from a copy.
@@ -53,7 +53,7 @@ test('variables that are missing are findings of their own; of other problems th
     findingsOf('/shop', { problems, counts, unchecked: [] }).map(({ level, area, message }) => `${level} ${area} ${message}`)
   expect(found([])).toEqual([
     'ok project /shop; assets: 3, schedules: 1, sensors: 0',
-    'ok variables resources and webhooks have what they need',
+    'ok variables all variables of resources and webhooks are set',
   ])
   expect(found([missing])).toEqual([
     'ok project /shop; assets: 3, schedules: 1, sensors: 0',
@@ -72,7 +72,7 @@ test('a check that fails is a problem, and the others go on', async () => {
       level: 'problem',
       area: 'store',
       message: 'EACCES: permission denied',
-      hint: 'Check who owns it and its permissions.',
+      hint: 'Check its owner and permissions.',
     },
   ])
 })

@@ -34,5 +34,5 @@ export async function examine(area: Area, check: () => Promise<readonly Finding[
 
 function hintOf(error: unknown): string | undefined {
   if (isServoError(error)) return error.hint
-  return hasErrorCode(error, 'EACCES') || hasErrorCode(error, 'EPERM') ? 'Check who owns it and its permissions.' : undefined
+  return hasErrorCode(error, 'EACCES') || hasErrorCode(error, 'EPERM') ? 'Check its owner and permissions.' : undefined
 }

@@ -5,20 +5,20 @@ import { type Finding, fine, problem, warning } from './finding.ts'
 /** Who leads the project, and whether it answers. */
 export async function leaderFindings(components: LocalComponents): Promise<Finding[]> {
   const leader = await components.lease.leader()
-  if (leader === undefined) return [fine('leader', 'none: no server runs (servo dev starts one)')]
+  if (leader === undefined) return [fine('leader', 'no server is running (servo dev starts one)')]
   const { address, name, pid, host, term } = leader
   const who = `process ${pid} on ${host}`
   if (address === null) {
-    if (term === 'brief') return [fine('leader', `a command, for a moment (${who})`)]
-    return [warning('leader', `a server that is starting (${who})`, 'Wait for it. If it stays so, look at what it prints.')]
+    if (term === 'brief') return [fine('leader', `a short command (${who})`)]
+    return [warning('leader', `a server is starting (${who})`, 'Wait for it. If it does not finish, check its output.')]
   }
   const client = await clientOf(components, address)
   if (await client.isThere(name)) return [fine('leader', `${who} answers at ${address}`)]
   return [
     problem(
       'leader',
-      `${who} leads and does not answer at ${address}`,
-      `Look at its output, or stop it there: kill ${pid}. The next servo dev replaces a leader that gives no sign of life.`,
+      `${who} runs the project but does not answer at ${address}`,
+      `Check its output, or stop it there: kill ${pid}. The next servo dev replaces a server that gives no sign of life.`,
     ),
   ]
 }

@@ -37,7 +37,7 @@ export function diskFinding(folder: string, { bsize, blocks, bavail }: Space): F
   const free = bavail * bsize
   const share = blocks === 0 ? 1 : bavail / blocks
   const said = `${(free / GB).toFixed(1)} GB free (${Math.floor(share * 100)} %) on the disk of ${folder}`
-  if (free === 0) return problem('disk', said, 'Free some space: nothing can be recorded on a full disk.')
+  if (free === 0) return problem('disk', said, 'Free some space: Servo can record nothing on a full disk.')
   if (free >= LEAST_FREE && share >= LEAST_SHARE) return fine('disk', said)
-  return warning('disk', said, 'Free some space: when the disk is full, nothing can be recorded and runs stop.')
+  return warning('disk', said, 'Free some space: once the disk is full, runs stop.')
 }

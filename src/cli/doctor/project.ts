@@ -16,8 +16,8 @@ export async function projectFindings(projectDir: string, now: Date): Promise<re
     return [
       problem(
         'project',
-        `${projectDir} was still loading after ${LOAD_MS / 1_000} s`,
-        'A module waits for something while it is loaded. Do that in a body.',
+        `${projectDir} did not load within ${LOAD_MS / 1_000} s`,
+        'A module waits for something when it is imported. Move that into the body of an asset.',
       ),
     ]
   }
@@ -35,12 +35,12 @@ export function findingsOf(projectDir: string, { problems, counts }: ProjectChec
       : problem(
           'project',
           `${placed(first)}${others.length === 0 ? '' : ` (and ${others.length} more)`}`,
-          'servo check says all that is wrong with the project.',
+          'servo check lists every problem.',
         )
   const variables = problems.filter(isOfVariable).map((each) => problem('variables', placed(each), each.hint ?? undefined))
   // Nothing is known of a project that declares nothing.
   if (first === undefined && variables.length === 0)
-    return [project, fine('variables', 'resources and webhooks have what they need')]
+    return [project, fine('variables', 'all variables of resources and webhooks are set')]
   return [project, ...variables]
 }
 

@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
+import { checkStateFolder } from '../../adapters/fs/state-folder.ts'
 import { newestManifest } from '../../engine/manifest/stored-manifests.ts'
 import { Paths } from '../../engine/paths.ts'
 import { hasErrorCode } from '../../lib/error.ts'
@@ -10,16 +11,11 @@ import { examine, type Finding, fine, problem, warning } from './finding.ts'
 /** The folder of the state: whether it can be used, who else can read it, and whether the newest manifest is sound. */
 export async function storeFindings(components: LocalComponents): Promise<Finding[]> {
   const { servoDir } = components
-  const there = await stat(servoDir).catch(undefinedIfAbsent)
-  if (there === undefined) {
+  if (!checkStateFolder(servoDir)) {
     const parent = dirname(servoDir)
-    if (await isUsable(parent)) return [fine('store', `no state yet; the first servo dev or servo run makes ${servoDir}`)]
-    return [
-      problem('store', `${parent} cannot be written, so no state can be kept there`, 'Check who owns it and its permissions.'),
-    ]
+    if (await isUsable(parent)) return [fine('store', `no state yet; the first servo dev or servo run creates ${servoDir}`)]
+    return [problem('store', `${parent} is not writable, so Servo cannot keep state there`, 'Check its owner and permissions.')]
   }
-  if (!there.isDirectory())
-    return [problem('store', `${servoDir} is not a folder`, 'Move it away: Servo keeps its state in a folder of this name.')]
   return [
     ...(await unusable(components)),
     ...(await openToOthers(servoDir)),
@@ -34,11 +30,7 @@ async function unusable({ servoDir, dataDir, scope }: LocalComponents): Promise<
   for (const folder of [servoDir, dataDir, join(dataDir, 'lease'), ...below]) {
     if ((await stat(folder).catch(undefinedIfAbsent)) === undefined || (await isUsable(folder))) continue
     return [
-      problem(
-        'store',
-        `${folder} cannot be read and written by this user`,
-        'Run Servo as its owner, or give it to this user (chown -R).',
-      ),
+      problem('store', `this user cannot read and write ${folder}`, 'Run Servo as the owner, or change the owner (chown -R).'),
     ]
   }
   return []
@@ -72,7 +64,7 @@ async function openToOthers(servoDir: string): Promise<Finding[]> {
         warning(
           'store',
           `${name} belongs to another user (uid ${entry.uid})`,
-          'Run Servo as its owner: files that others make cannot be read by it.',
+          'Run Servo as that user: it cannot read files that another user creates.',
         ),
       )
   }
@@ -81,7 +73,7 @@ async function openToOthers(servoDir: string): Promise<Finding[]> {
 
 async function manifestFinding({ store, scope, servoDir }: LocalComponents): Promise<Finding> {
   const { number, published_at, watermarks } = await newestManifest(store, new Paths(scope), scope)
-  if (number === 0) return fine('store', `${servoDir}; nothing is published yet`)
+  if (number === 0) return fine('store', `${servoDir}; nothing published yet`)
   return fine('store', `${servoDir}; manifest ${number} of ${published_at}, ${watermarks.events} events`)
 }
 

@@ -31,8 +31,8 @@ export async function installPackages(manager: PackageManager, dir: string): Pro
   )
   if (code === 0) return
   const told = output.trim().split('\n').slice(-TOLD_LINES).join('\n')
-  throw new ServoError('unavailable', 'not_installed', `${manager} install did not work in ${dir}:\n${told}`, {
-    hint: `The files of the project are there. Run ${manager} install in ${dir} when that is mended.`,
+  throw new ServoError('unavailable', 'not_installed', `${manager} install failed in ${dir}:\n${told}`, {
+    hint: `The project was created. Solve this, then run ${manager} install in ${dir}.`,
   })
 }
 

@@ -61,6 +61,6 @@ function parsed(text: string, file: string): Record<string, unknown> {
 }
 
 const unusable = (where: string, why: string): ServoError =>
-  new ServoError('invalid', 'bad_package_json', `${where}  cannot be added to: ${why}`, {
-    hint: 'Correct it. Nothing was written.',
+  new ServoError('invalid', 'bad_package_json', `cannot add to ${where}: ${why}`, {
+    hint: 'Correct the file. Nothing was written.',
   })

@@ -1,41 +1,32 @@
-import type { PreviewTask, RunPreview } from '../../api/run-contract.ts'
-import { alignRows, type Cell } from '../columns.ts'
-import { colours, note, print, printable } from '../output.ts'
+import type { PreviewGroup, RunPreview } from '../../api/run-contract.ts'
+import { type Cell, tableRows } from '../columns.ts'
+import { colours, note, print, printable, screenWidth } from '../output.ts'
 import { tasksText } from '../show-run.ts'
 
 /** As many lines as one reads; `--json` has every task. */
 const SHOWN = 40
+/** As many ranges of partitions as fit into a line. */
+const SHOWN_RANGES = 3
 
 /** Prints what a run would do: a line for the tasks of an asset that have the same reasons. */
-export function printPreview({ tasks, left_out, nothing_to_do }: RunPreview): void {
-  for (const { asset_key, why } of left_out) note(`${asset_key} is left out: ${why}`)
+export function printPreview({ tasks, groups, left_out, nothing_to_do }: RunPreview): void {
+  for (const { asset_key, why } of left_out) note(`skipping ${asset_key}: ${why}`)
   if (nothing_to_do !== null) {
     print(nothing_to_do)
     return
   }
   print(`would run ${tasksText(tasks.length)}; nothing is recorded`)
-  const groups = [...groupsOf(tasks).values()]
-  for (const text of alignRows(groups.slice(0, SHOWN).map(cellsOf))) print(`  ${text}`)
-  if (groups.length > SHOWN) print(colours.dim(`  and ${groups.length - SHOWN} more lines: --json has every task`))
+  for (const text of tableRows(groups.slice(0, SHOWN).map(cellsOf), screenWidth() - 2)) print(`  ${text}`)
+  if (groups.length > SHOWN) print(colours.dim(`  and ${groups.length - SHOWN} more lines; --json has every task`))
 }
 
-function groupsOf(tasks: readonly PreviewTask[]): Map<string, PreviewTask[]> {
-  const groups = new Map<string, PreviewTask[]>()
-  for (const task of tasks) {
-    const name = [task.asset_key, ...task.reasons].join('\0')
-    groups.set(name, [...(groups.get(name) ?? []), task])
-  }
-  return groups
-}
-
-function cellsOf(group: readonly PreviewTask[]): Cell[] {
-  const [first, last] = [group[0], group.at(-1)]
-  const name = printable(first?.task_key ?? '')
-  const what = first === last ? name : `${name} to ${printable(last?.partition_key ?? '')}`
+function cellsOf({ selections, tasks, reasons }: PreviewGroup): Cell[] {
+  const more = selections.length - SHOWN_RANGES
+  const what = selections.slice(0, SHOWN_RANGES).join(', ') + (more > 0 ? ` and ${more} more` : '')
   return [
-    { text: what },
-    { text: first === last ? '' : tasksText(group.length), right: true },
-    { text: reasonWords(first?.reasons ?? []), paint: colours.dim },
+    { text: printable(what) },
+    { text: tasks === 1 ? '' : tasksText(tasks), right: true },
+    { text: reasonWords(reasons), paint: colours.dim },
   ]
 }
 

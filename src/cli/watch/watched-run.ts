@@ -1,12 +1,15 @@
+import type { WhyApi } from '../../api/automation/why-contract.ts'
 import type { RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
+import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { logText } from '../../contract/log-text.ts'
+import type { ReasonCode } from '../../domain/why/reasons.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { LocalComponents } from '../../server/components.ts'
-import { colours, print, printJson } from '../output.ts'
+import { colours, note, print, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { checksOf, findingLines, printChecks, warningsOf } from '../results/checks.ts'
 import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
-import { RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
+import { localZone, RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 import { followWithLogs, type LogsShown } from './follow-with-logs.ts'
 import { LiveBlock } from './live-block.ts'
 import { progressRows } from './progress.ts'
@@ -20,6 +23,15 @@ export interface WatchFlags extends ProjectFlags {
 const LINE_PER_TASK = 20
 /** A run that takes shorter needs no estimate, and the question costs the server something. */
 const ASK_DURATIONS_AFTER_MS = 1_000
+
+/** Most runs begin at once; one that has not by then waits for something. */
+const SAY_WAITING_AFTER_MS = 1_000
+const WAITS: readonly ReasonCode[] = ['overlap_waits', 'pool_full', 'after_runs', 'task_with_queue', 'no_worker_free']
+/** As many reasons as one reads. */
+const SHOWN_WAITS = 3
+
+/** What a run is followed by. */
+export type Watchable = Pick<WorkspaceApi, 'runs' | 'whys'>
 
 /** A run as this terminal shows it: every change once, even when the server changes. */
 export class WatchedRun {
@@ -35,6 +47,7 @@ export class WatchedRun {
   readonly #block: LiveBlock | undefined
   #usualMs: Readonly<Record<string, number>> = {}
   #isReported = false
+  #saidWhy = false
 
   constructor(runId: string, flags: WatchFlags, { clock }: Pick<LocalComponents, 'clock'>) {
     this.runId = runId
@@ -47,15 +60,17 @@ export class WatchedRun {
     return this.last !== undefined && this.last.finished_at !== null
   }
 
-  async follow(runs: RunsApi, signal: AbortSignal): Promise<void> {
+  async follow({ runs, whys }: Watchable, signal: AbortSignal): Promise<void> {
     const isQuiet = this.#flags.quiet || this.#flags.json
     const events = isQuiet ? runs.follow(this.runId, signal) : followWithLogs(runs, this.runId, signal, {}, this.#shownLogs)
     const asking = this.#block && setTimeout(() => void this.#askDurations(runs), ASK_DURATIONS_AFTER_MS)
+    const wondering = setTimeout(() => void this.#sayWhyItWaits(whys), SAY_WAITING_AFTER_MS)
     this.#block?.start()
     try {
       for await (const event of events) this.#show(event)
     } finally {
       clearTimeout(asking)
+      clearTimeout(wondering)
       this.#block?.stop()
     }
   }
@@ -75,8 +90,8 @@ export class WatchedRun {
     if (this.#isReported) return
     const run = this.last
     if (run === undefined || !this.isOver) {
-      throw new ServoError('unavailable', 'connection_lost', 'the server went away before the run was over', {
-        hint: 'The run goes on when the project is started again: servo dev',
+      throw new ServoError('unavailable', 'connection_lost', 'the server stopped before the run ended', {
+        hint: 'The run continues once a server starts: servo dev',
       })
     }
     this.#isReported = true
@@ -93,12 +108,25 @@ export class WatchedRun {
     if (json) return
     const id = shortId(this.runId)
     if (run.state === 'FAILED' && run.tasks_failed > 0)
-      print(colours.dim(`  what was printed: servo runs logs ${id}\n  run the rest:     servo runs rerun ${id}`))
+      print(colours.dim(`  see the logs:    servo runs logs ${id}\n  rerun the rest:  servo runs rerun ${id}`))
   }
 
   /** The estimate is an addition: without it the run is shown all the same. */
   async #askDurations(runs: RunsApi): Promise<void> {
     this.#usualMs = await runs.durations(this.runId).catch(() => ({}))
+  }
+
+  /** Says what a run waits for of which nothing has begun: another run that makes the same, or a pool. */
+  async #sayWhyItWaits(whys: WhyApi): Promise<void> {
+    const hasBegun = [...this.#tasks.values()].some(({ attempt }) => attempt !== undefined)
+    if (hasBegun || this.isOver || this.#saidWhy) return
+    this.#saidWhy = true
+    const { because } = await whys.why('run', this.runId, {}).catch(() => ({ because: [] }))
+    const waits = because.filter(({ code }) => WAITS.includes(code)).slice(0, SHOWN_WAITS)
+    if (waits.length === 0) return
+    // Most commands never need the words, and start faster without them.
+    const { wordsOfReason } = await import('../../domain/why/words.ts')
+    for (const reason of waits) note(wordsOfReason(reason, localZone()))
   }
 
   #rows(): ReturnType<typeof progressRows> {

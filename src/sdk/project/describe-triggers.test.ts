@@ -99,7 +99,7 @@ test('[A34] two webhooks with one path are a problem of the project', () => {
   expect(graphProblems(manifest)).toMatchObject([
     {
       code: 'duplicate_path',
-      message: 'sensors one and two have the same webhook path, orders',
+      message: 'sensors one and two have the same webhook path: orders',
       file: 'describe-triggers.test.ts',
       line: expect.any(Number),
     },
@@ -112,9 +112,9 @@ test('[A34] an asset that a sensor watches or may run, and that there is not, is
     sensor.run('alert', { states: ['FAILED'], watch: 'gone', on }),
   )
   expect(graphProblems(manifest)).toMatchObject([
-    { message: expect.stringContaining('sensor alert watches gone') },
-    { message: expect.stringContaining('sensor late selects revenue') },
-    { message: expect.stringContaining('sensor late watches oders'), hint: 'Did you mean orders?' },
+    { message: expect.stringContaining('sensor alert watches the unknown asset gone') },
+    { message: expect.stringContaining('sensor late selects the unknown asset revenue') },
+    { message: expect.stringContaining('sensor late watches the unknown asset oders'), hint: 'Did you mean orders?' },
   ])
 })
 
@@ -155,7 +155,7 @@ test('a schedule of partitions that nothing it selects can have, or with an offs
     expect(problemsOf(select, { partitions }), String(partitions)).toEqual([])
   }
   expect(problemsOf(orders, { partitions: ['2026-11-01'] })).toMatchObject([
-    { code: 'bad_partition', message: 'schedule s names partitions, but nothing that it selects has any' },
+    { code: 'bad_partition', message: 'schedule s names partitions, but selects no asset with partitions' },
   ])
   expect(problemsOf(orders, { offset: 1 })).toMatchObject([
     { code: 'bad_schedule', message: expect.stringContaining('offset') },

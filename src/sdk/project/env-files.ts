@@ -39,7 +39,7 @@ function variablesIn(file: string): Environment {
     // A folder of this name is a virtual environment of Python.
     if (hasErrorCode(error, 'ENOENT') || hasErrorCode(error, 'EISDIR')) return {}
     throw new ServoError('unavailable', 'env_file_unreadable', `${file} cannot be read`, {
-      hint: 'Check who owns the file and its permissions, or remove it.',
+      hint: 'Check the owner and the permissions of the file, or remove it.',
       cause: error,
     })
   }

@@ -31,7 +31,7 @@ function missingDependencies({ assets }: ProjectManifestInput): ProjectProblem[]
       .filter((key) => !keys.has(key))
       .map((key) => ({
         code: 'missing_dependency',
-        message: `${asset.asset_key} depends on ${key}, which no module of the project exports`,
+        message: `${asset.asset_key} depends on the unknown asset ${key}`,
         hint: missingHint(key, keys),
         ...at(asset),
       })),
@@ -45,7 +45,7 @@ function missingSelections({ assets, schedules = [], sensors = [] }: ProjectMani
       .filter((key) => !keys.has(key))
       .map((key) => ({
         code: 'missing_dependency',
-        message: `${owner} ${verb} ${key}, which no module of the project exports`,
+        message: `${owner} ${verb} the unknown asset ${key}`,
         hint: missingHint(key, keys),
         ...at(place),
       }))
@@ -70,16 +70,16 @@ function sharedPaths({ sensors = [] }: ProjectManifestInput): ProjectProblem[] {
     const first = owners.get(config.path)
     owners.set(config.path, first ?? name)
     if (first === undefined) return []
-    const message = `sensors ${first} and ${name} have the same webhook path, ${config.path}`
-    return [
-      { code: 'duplicate_path', message, hint: 'Give one of them another path, or let one of them run both.', ...at(sensor) },
-    ]
+    const message = `sensors ${first} and ${name} have the same webhook path: ${config.path}`
+    return [{ code: 'duplicate_path', message, hint: 'Change one of the paths, or merge the sensors.', ...at(sensor) }]
   })
 }
 
 function missingHint(key: string, keys: ReadonlySet<string>): string {
   const near = nearest(key, keys)
-  return near === undefined ? `Export ${key} from a module under dirs of servo.config.ts.` : `Did you mean ${near}?`
+  return near === undefined
+    ? `Correct the key, or export ${key} from a module in dirs of servo.config.ts.`
+    : `Did you mean ${near}?`
 }
 
 export function poolProblems({ assets, pools = {} }: ProjectManifestInput): ProjectProblem[] {
@@ -89,8 +89,8 @@ export function poolProblems({ assets, pools = {} }: ProjectManifestInput): Proj
       const near = nearest(asset.pool ?? '', Object.keys(pools))
       return {
         code: 'unknown_pool',
-        message: `${asset.asset_key} is in the pool ${asset.pool}, which servo.config.ts does not have`,
-        hint: near === undefined ? `Add it there: pools: { '${asset.pool}': 4 }.` : `Did you mean ${near}?`,
+        message: `${asset.asset_key} uses the unknown pool ${asset.pool}`,
+        hint: near === undefined ? `Add it to servo.config.ts: pools: { '${asset.pool}': 4 }.` : `Did you mean ${near}?`,
         ...at(asset),
       }
     })
@@ -135,8 +135,8 @@ function cycleProblems(assets: readonly AssetDefinitionInput[]): ProjectProblem[
 function assetCycleProblem(loop: readonly string[], first: AssetDefinitionInput): ProjectProblem {
   return {
     code: 'cycle',
-    message: `assets depend on each other in a circle: ${loop.join(' → ')}`,
-    hint: 'An arrow points to what an asset depends on. Remove one of them, or split one of the assets.',
+    message: `assets depend on each other in a cycle: ${loop.join(' → ')}`,
+    hint: 'Each arrow means "depends on". Remove one of these dependencies, or split one of the assets.',
     ...at(first),
   }
 }

@@ -4,6 +4,7 @@ import path from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
 import { jsonMistake } from '../../lib/json-mistake.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { type Frame, pathOf, placesIn } from '../caller.ts'
 import { type DescribingErrors, describeError } from '../described-error.ts'
 import { relativePath } from './describe.ts'
@@ -17,7 +18,7 @@ export function loadProblem(error: unknown, file: string, describing: Describing
     importProblem(error, root, modules) ??
     syntaxProblem(error, file, root, modules) ??
     importCycleProblem(error, file, root, modules) ??
-    thrownProblem(error, file, describing)
+    thrownProblem(error, file, describing, modules)
   )
 }
 
@@ -40,8 +41,8 @@ function packageProblem(error: unknown, root: string): ProjectProblem | undefine
   }
   return {
     code: 'bad_package_json',
-    message: `${relativePath(root, file)} is not valid JSON: ${what}`,
-    hint: 'Correct it there. Node reads it to load the modules beside and below it.',
+    message: `not valid JSON: ${what}`,
+    hint: 'Correct it. Node reads it to load the modules in this folder and below.',
     ...at(root, file, line),
     column,
   }
@@ -54,7 +55,7 @@ function importProblem(error: unknown, root: string, modules: Modules): ProjectP
   const isFile = specifier.startsWith('.') || specifier.startsWith('/')
   return {
     code: 'missing_import',
-    message: `${relativePath(root, importer)} imports '${specifier}', which cannot be found`,
+    message: `cannot find '${specifier}'`,
     hint: isFile ? fileHint(specifier, importer) : `Install it: npm install ${packageOf(specifier)}`,
     ...at(root, importer, lineOf(importer, specifier)),
   }
@@ -67,8 +68,8 @@ function fileHint(specifier: string, importer: string): string {
   const exists = (name: string): boolean => fs.existsSync(path.resolve(path.dirname(importer), name))
   const meant = [`${stem}.ts`, `${stem}.mts`, `${specifier}.js`, `${specifier}.mjs`, `${stem}/index.ts`].find(exists)
   return meant === undefined
-    ? 'Create that file, or change the import.'
-    : `Imports name the real file, with its extension: write '${meant}'.`
+    ? 'Create that file, or correct the import.'
+    : `Write the file name with its extension: '${meant}'.`
 }
 
 /** Where a module mentions something first; undefined when it does not. */
@@ -87,8 +88,8 @@ function syntaxProblem(error: unknown, imported: string, root: string, modules: 
   if (name !== undefined) {
     return {
       code: 'missing_import',
-      message: `${relativePath(root, file)} imports ${name} from '${from}', which does not export it`,
-      hint: `Export it there or correct its name. If it is a type, write import type { ${name} }, because types are gone when Node runs the file.`,
+      message: `'${from}' has no export '${name}'`,
+      hint: exportHint(name, modules.resolved(from ?? '', file)),
       ...at(root, file, line),
     }
   }
@@ -96,14 +97,46 @@ function syntaxProblem(error: unknown, imported: string, root: string, modules: 
     return {
       code: 'unsupported_typescript',
       message: error.message,
-      hint: 'Node runs TypeScript by erasing its types, so there are no enums, namespaces or parameter properties. Write a const object or a union of texts. The compiler option erasableSyntaxOnly finds these.',
+      hint: 'Node removes types and runs the rest, so enums, namespaces and parameter properties do not work. Use a const object or a union of strings. The compiler option erasableSyntaxOnly finds such code.',
       ...at(root, file, line),
     }
   }
   if (IN_A_SCRIPT.test(error.message)) {
     return { code: 'not_a_module', message: error.message, hint: moduleHint(file, root), ...at(root, file, line) }
   }
-  return { code: 'syntax_error', message: error.message, hint: excerpt, ...at(root, file, line) }
+  const message = [error.message, ...(excerpt ? [excerpt] : [])].join('\n')
+  return { code: 'syntax_error', message, ...at(root, file, line) }
+}
+
+/** What to do about an import of something that a module does not export. */
+function exportHint(name: string, file: string | undefined): string {
+  const { values, types } = file === undefined ? { values: [], types: [] } : exportsOf(file)
+  if (types.includes(name)) return `It is a type: write import type { ${name} }, because Node removes types.`
+  const near = nearest(name, values)
+  if (near !== undefined) return `Did you mean ${near}?`
+  return `Correct the name. If it is a type, write import type { ${name} }, because Node removes types.`
+}
+
+/** The names that a module exports, as far as its text shows them. */
+function exportsOf(file: string): { values: string[]; types: string[] } {
+  const text = fs.readFileSync(file, 'utf8')
+  const declared = [
+    ...text.matchAll(/^export\s+(?:declare\s+)?(?:async\s+)?(const|let|function\*?|class|type|interface)\s+(\w+)/gm),
+  ]
+  const listed = [...text.matchAll(/^export\s+(type\s+)?\{([^}]*)\}/gm)].flatMap(([, type, names = '']) =>
+    names.split(',').map((each) => {
+      const [, isType, own] = /^\s*(type\s+)?(?:\w+\s+as\s+)?(\w+)\s*$/.exec(each) ?? []
+      return { isType: type !== undefined || isType !== undefined, name: own ?? '' }
+    }),
+  )
+  const all = [
+    ...declared.map(([, kind = '', name = '']) => ({ isType: kind === 'type' || kind === 'interface', name })),
+    ...listed,
+  ]
+  return {
+    values: all.filter(({ isType }) => !isType).map(({ name }) => name),
+    types: all.filter(({ isType }) => isType).map(({ name }) => name),
+  }
 }
 
 /** What Node says of a module that it reads as a script. */
@@ -116,8 +149,8 @@ function moduleHint(file: string, root: string): string {
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
     const description = path.join(folder, 'package.json')
     if (fs.existsSync(description))
-      return `Node takes it for a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
-    if (folder === path.dirname(folder)) return `Node takes it for a script: ${rename.slice('or '.length)}.`
+      return `Node takes this file for a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
+    if (folder === path.dirname(folder)) return `Node takes this file for a script: ${rename.slice('or '.length)}.`
   }
 }
 
@@ -151,31 +184,47 @@ function importCycleProblem(error: unknown, file: string, root: string, modules:
   if (cycle === undefined) return undefined
   return {
     code: 'import_cycle',
-    message: `${name} is used before it exists, because modules import each other: ${cycle.map((it) => relativePath(root, it)).join(' → ')}`,
-    hint: `Name one of the assets by its key instead of importing it: deps: ['its/key']. If two assets need each other's values, they are a cycle: split one of them.`,
+    message: `'${name}' is used before it is defined, because these modules import each other: ${cycle.map((it) => relativePath(root, it)).join(' → ')}`,
+    hint: `Refer to one of the assets by its key instead of importing it: deps: ['its/key']. If both need each other's values, split one of them.`,
     ...at(root, place?.file ?? file, place?.line),
   }
 }
 
-function thrownProblem(error: unknown, file: string, describing: DescribingErrors): ProjectProblem {
+function thrownProblem(error: unknown, file: string, describing: DescribingErrors, modules: Modules): ProjectProblem {
   const { root } = describing
-  const place = placeIn(error, root)
+  const places = ownPlaces(error, root)
+  const [place] = places
   const where = at(root, place?.file ?? file, place?.line)
   if (isServoError(error, 'invalid'))
     return { code: 'invalid_definition', message: error.message, ...(error.hint && { hint: error.hint }), ...where }
   const { message, ...detail } = describeError(error, describing)
   return {
     code: 'load_failed',
-    message: `${relativePath(root, file)} threw while it was loaded: ${message}`,
-    hint: 'Modules are loaded to see what they declare. Do work in the bodies of assets, and open connections in resources.',
+    message: `importing ${whoThrew(places, file, root, modules)} failed: ${message}`,
+    hint: 'Servo imports modules to see what they declare. Do work in the bodies of assets, and open connections in resources.',
     ...where,
     ...(place !== undefined && { column: place.column }),
     detail,
   }
 }
 
-/** The innermost place in the project's own code. */
-function placeIn(error: unknown, root: string): Frame | undefined {
-  const stack = error instanceof Error ? (error.stack ?? '') : ''
-  return placesIn(stack).find(({ file }) => isInside(root, file) && !file.includes('node_modules'))
+/**
+ * The module that was being imported: the outermost of the project's own places, whichever module asked for it first. A long stack is cut at
+ * that end, so then the innermost is named; without any stack it may be any module that was imported on the way.
+ */
+function whoThrew(places: readonly Frame[], imported: string, root: string, modules: Modules): string {
+  const named = places.length < Error.stackTraceLimit ? places.at(-1) : places[0]
+  if (named !== undefined) return relativePath(root, named.file)
+  const others = [...modules.reachedFrom(imported)].filter((file) => file !== imported && isOwn(file, root))
+  return `${relativePath(root, imported)}${others.length > 0 ? ' (or a module it imports)' : ''}`
 }
+
+const isOwn = (file: string, root: string): boolean => isInside(root, file) && !file.includes('node_modules')
+
+/** The places in the project's own code, the innermost first. */
+function ownPlaces(error: unknown, root: string): Frame[] {
+  const stack = error instanceof Error ? (error.stack ?? '') : ''
+  return placesIn(stack).filter(({ file }) => isOwn(file, root))
+}
+
+const placeIn = (error: unknown, root: string): Frame | undefined => ownPlaces(error, root)[0]

@@ -51,6 +51,13 @@ export class Modules {
     return typeof error === 'object' && error !== null ? this.#failed.get(error) : undefined
   }
 
+  /** The file that a module means by a specifier; undefined for a package that is not ours. */
+  resolved(specifier: string, importer: string): string | undefined {
+    const file =
+      fileOf(ours[specifier]) ?? (specifier.startsWith('.') ? path.resolve(path.dirname(importer), specifier) : undefined)
+    return file !== undefined && fs.existsSync(file) ? file : undefined
+  }
+
   /** The path of imports from a module back to itself, if there is one. */
   importCycle(file: string): string[] | undefined {
     const visited = new Set<string>()

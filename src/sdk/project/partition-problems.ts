@@ -41,4 +41,4 @@ function problemsBetween(
 }
 
 const NO_GUESS =
-  'Say which are meant, as in orders.all(), orders.last() or orders.map({ … }), or give both the same partitions.'
+  'Say which partitions of the upstream asset you mean, such as orders.all(), orders.last() or orders.map({ … }), or give both assets the same partitions.'

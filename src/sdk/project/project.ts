@@ -87,7 +87,7 @@ class ProjectLoader {
     if (file === undefined) {
       this.#report({
         code: 'missing_config',
-        message: `there is no servo.config.ts in ${this.#root}`,
+        message: `no servo.config.ts in ${this.#root}`,
         hint: `Create it:\n\n${EXAMPLE}\n`,
       })
       return undefined
@@ -96,11 +96,10 @@ class ProjectLoader {
     const exported = await this.#import(file)
     if (exported === undefined) return undefined
     if (exported['default'] === undefined) {
-      const message = `${relativePath(this.#root, file)} has no default export`
       this.#report({
         code: 'bad_config',
-        message,
-        hint: `Write it like this:\n\n${EXAMPLE}\n`,
+        message: 'the config has no default export',
+        hint: `Export it as default:\n\n${EXAMPLE}\n`,
         file: relativePath(this.#root, file),
       })
       return undefined
@@ -120,8 +119,9 @@ class ProjectLoader {
       if (below === undefined)
         this.#report({
           code: 'missing_folder',
-          message: `dirs of the config names ${dir}, which is not there`,
-          hint: `Create the folder ${dir}, or change dirs.`,
+          message: `folder not found: ${dir}`,
+          hint: 'Create it, or change dirs.',
+          file: this.#configName,
         })
       for (const file of below ?? []) files.add(file)
     }
@@ -147,7 +147,7 @@ class ProjectLoader {
     if (loaded && manifest.assets.length === 0) this.#report(emptyProject(config.dirs))
     const checked = projectManifest.safeParse(manifest)
     if (!checked.success)
-      this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Change that definition.' })
+      this.#report({ code: 'invalid_definition', message: issuesText(checked.error.issues), hint: 'Correct that definition.' })
     const resources: ReadonlyMap<string, AnyResource> = byName(ofKind(values, 'resource'))
     const secretVariables = [
       ...[...resources.values()].flatMap(secretVariablesOf),
@@ -206,8 +206,8 @@ class ProjectLoader {
       else {
         this.#report({
           code: 'duplicate_key',
-          message: `there are two of ${id}: ${this.#spell(knownDeclaration(first))} and ${this.#spell(declaration)}`,
-          hint: 'Give one of them another name.',
+          message: `duplicate ${id}: ${this.#spell(knownDeclaration(first))} and ${this.#spell(declaration)}`,
+          hint: 'Rename one of them.',
           ...this.#place(declaration),
         })
       }
@@ -237,8 +237,8 @@ class ProjectLoader {
       if (missing === undefined) continue
       this.#report({
         code: 'missing_file',
-        message: `files of ${name} names ${missing}, and there is no such file`,
-        hint: 'Write paths or globs relative to the project folder, or leave it out.',
+        message: `files of ${name}: no file matches ${missing}`,
+        hint: 'Use paths or globs relative to the project folder.',
         ...this.#place(knownDeclaration(value)),
       })
     }

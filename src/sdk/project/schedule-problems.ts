@@ -24,8 +24,8 @@ const problemOf = ({ file, line }: ScheduleDefinitionInput, code: string, messag
 
 function needlessOffset(schedule: ScheduleDefinitionInput, definitions: readonly PartitionDefinition[]): ProjectProblem[] {
   if (!schedule.partition_offset || definitions.some(hasWindows)) return []
-  const message = `schedule ${schedule.name} has an offset, but nothing that it selects is partitioned by time`
-  return [problemOf(schedule, 'bad_schedule', message, 'Leave offset out, or select an asset with partitions such as daily().')]
+  const message = `schedule ${schedule.name} has an offset, but selects no asset with time partitions`
+  return [problemOf(schedule, 'bad_schedule', message, 'Remove offset, or select an asset with partitions such as daily().')]
 }
 
 const hasWindows = (definition: PartitionDefinition): boolean =>
@@ -35,15 +35,15 @@ function unknownPartitions(schedule: ScheduleDefinitionInput, definitions: reado
   // Keys of dynamic sets come later. Of several assets, one may have a partition and the others those related to it.
   const sets = definitions.map((definition) => partitionSet(definition, { nowMs: 0, dynamicKeys: () => [] }))
   if (sets.length === 0 && schedule.partition_selection) {
-    const message = `schedule ${schedule.name} names partitions, but nothing that it selects has any`
-    return [problemOf(schedule, 'bad_partition', message, 'Leave partitions out, or select an asset that has them.')]
+    const message = `schedule ${schedule.name} names partitions, but selects no asset with partitions`
+    return [problemOf(schedule, 'bad_partition', message, 'Remove partitions, or select an asset that has them.')]
   }
   return (schedule.partition_selection ?? [])
     .filter((asked) => !sets.some((set) => mayHave(set, asked)))
     .map((asked) => {
-      const message = `schedule ${schedule.name} runs the partition ${asked}, which nothing that it selects can have`
+      const message = `schedule ${schedule.name} runs the partition ${asked}, which none of its assets can have`
       const hint =
-        'Write a key, a range such as 2025-01-01..2025-01-31, or *. Without partitions it runs the window that has just closed.'
+        'Use a key, a range such as 2025-01-01..2025-01-31, or *. Without partitions, it runs the window that just closed.'
       return problemOf(schedule, 'bad_partition', message, hint)
     })
 }

@@ -20,12 +20,12 @@ function ofConfig({ environments = {}, alerts = [] }: Config, file: string): Pro
     ...others.map(([name, environment]) =>
       problem(
         `environment ${name} (${wordsOf(environment)})`,
-        'Leave it out: a project runs on this machine, as servo dev and servo run start it.',
+        'Remove it: for now, a project runs on this machine, by servo dev and servo run.',
         { file },
       ),
     ),
     ...(alerts.length > 0
-      ? [problem('alerts', "Leave it out, and write a sensor: sensor.run('failed', { states: ['FAILED'], … }).", { file })]
+      ? [problem('alerts', "Remove it, and use a sensor: sensor.run('failed', { states: ['FAILED'], … }).", { file })]
       : []),
   ]
 }
@@ -38,9 +38,8 @@ const wordsOf = ({ storage, queue }: Environment): string =>
 /** The options, and what to do until they work. */
 const policies: Readonly<Record<string, string>> = {
   automation:
-    "Leave it out, and write a schedule: schedule('nightly', { cron: '0 5 * * *', … }), or a sensor of what it is made from.",
-  backfill:
-    'Leave it out. To make many partitions, run a range of them: servo run mart/revenue --partition 2025-01-01..2025-01-31.',
+    "Remove it, and use a schedule: schedule('nightly', { cron: '0 5 * * *', … }), or a sensor that watches the upstream assets.",
+  backfill: 'Remove it. To make many partitions, run a range: servo run mart/revenue --partition 2025-01-01..2025-01-31.',
 }
 
 function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput): ProjectProblem[] {
@@ -50,7 +49,7 @@ function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput):
     .filter(([name]) => said[name] !== undefined)
     .map(([name, hint]) => problem(`${name === 'backfill' ? 'backfill.chunk' : name} of ${asset_key}`, hint, place))
   if (isObject(said['freshness']) && said['freshness']['warn_ms'] !== undefined)
-    found.push(problem(`freshness.warn of ${asset_key}`, 'Leave it out: { within } alone says when it is stale.', place))
+    found.push(problem(`freshness.warn of ${asset_key}`, 'Remove it: { within } alone says when the asset is stale.', place))
   // Workers elsewhere load what they like; those of this machine read files.
   if (asset.queue !== undefined && asset.queue !== null && asset.queue !== 'default') return found
   for (const [input, { asset_key: from }] of Object.entries(asset.inputs ?? {})) {
@@ -60,7 +59,7 @@ function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput):
     found.push(
       problem(
         `input ${input} of ${asset_key}: the source ${from} at ${scheme}://`,
-        `Mount or copy it, and write a path relative to the project. Or list it in deps, and read ${scheme}:// in the body.`,
+        `Mount or copy the data, and use a path relative to the project. Or list the source in deps, and read ${scheme}:// in the body.`,
         place,
       ),
     )

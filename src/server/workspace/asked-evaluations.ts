@@ -183,7 +183,8 @@ export class AskedEvaluations {
     const evalId = became.eval_id ?? this.#sensors.stateOf(row)?.last_eval_id ?? null
     const found = evalId === null ? undefined : await lookup(this.#known, sensorEvals, evalId)
     const own = found?.message_id === message_id ? found : undefined
-    const words = became.status === 'error' ? became.words : `${became.words}: ${resultText(became.runs, own)}`
+    const isOver = became.status === 'error' || became.repeated
+    const words = isOver ? became.words : `${became.words}: ${resultText(became.runs, own)}`
     return {
       ...acceptedSensor(row, request, words, this.#recordOf(became.repeated ? undefined : own)),
       ...{ dry_run: false, message_id, eval_id: own?.eval_id ?? became.eval_id },
@@ -256,7 +257,7 @@ function judged(answer: DeliveryAnswer, sensorName: string): Judged {
   }
   const { eval_id, run_ids, runs, repeated, conflict } = answer
   const before = conflict ? 'accepted before, with another body' : 'accepted before'
-  const words = `message ${repeated ? before : 'accepted'}`
+  const words = repeated ? `message ${before}: no new run` : 'message accepted'
   const status = run_ids.length > 0 ? 'triggered' : 'no_new_data'
   return { message_id, words, status, eval_id, run_ids, runs, repeated, conflict, error: null, try: null, max_tries: null }
 }
@@ -266,7 +267,7 @@ function resultText(runs: readonly RunOfEvaluation[], found: Readonly<SensorEval
   const made = runs.filter(({ created }) => created).length
   const count = made === 0 ? 'no new run' : made === 1 ? '1 new run' : `${made} new runs`
   const besides = found === undefined ? [] : wordsBesidesRuns(besidesRuns(found))
-  return [runs.length === 0 ? 'it asked for no run' : count, ...besides].join(', ')
+  return [runs.length === 0 ? 'no run requested' : count, ...besides].join(', ')
 }
 
 const HINTS: Readonly<Record<Standstill['code'], (name: string) => string>> = {

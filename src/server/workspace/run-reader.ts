@@ -28,18 +28,29 @@ export class RunReader {
   }
 
   /** The newest first. */
-  async list({ limit, state }: RunQuery): Promise<RunWithAsker[]> {
-    const hot = [...this.#rows().hot(runs).all()].map((row) => wireRow(runs, row))
+  async list({ limit, state, asset, since, until }: RunQuery): Promise<RunWithAsker[]> {
+    const rows = this.#rows()
+    const hot = [...rows.hot(runs).all()].map((row) => wireRow(runs, row))
     const known = new Set(hot.map((run) => run.run_id))
-    const where = state === undefined ? '' : `where state = ${quoteText(state)}`
+    const hasAsset = (run: WireRun): boolean =>
+      [...rows.hot(tasks).under(run.run_id)].some(({ asset_key }) => asset_key === asset)
+    const isAsked = (run: WireRun): boolean =>
+      (state === undefined || run.state === state) &&
+      (since === undefined || run.requested_at >= since) &&
+      (until === undefined || run.requested_at < until) &&
+      (asset === undefined || hasAsset(run))
+    const conditions = [
+      state !== undefined && `state = ${quoteText(state)}`,
+      since !== undefined && `requested_at >= ${quoteText(since)}::timestamptz`,
+      until !== undefined && `requested_at < ${quoteText(until)}::timestamptz`,
+      asset !== undefined && `run_id in (select run_id from ${tasks.name} where asset_key = ${quoteText(asset)})`,
+    ].filter((one) => one !== false)
+    const where = conditions.length === 0 ? '' : `where ${conditions.join(' and ')}`
     const most = Math.trunc(limit) + hot.length
     const stored = await publishedRows(this.#sql, runs, `${where} order by requested_at desc limit ${most}`)
-    const all = [
-      ...hot.filter((run) => state === undefined || run.state === state),
-      ...stored.filter((run) => !known.has(run.run_id)),
-    ]
+    const all = [...hot.filter(isAsked), ...stored.filter((run) => !known.has(run.run_id))]
     const newest = all.sort((a, b) => (a.requested_at < b.requested_at ? 1 : -1)).slice(0, limit)
-    return newest.map((run) => withAsker(run, this.#rows()))
+    return newest.map((run) => withAsker(run, rows))
   }
 
   /** A run by its id or by an unambiguous beginning of it. */

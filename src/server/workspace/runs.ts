@@ -25,6 +25,7 @@ import { ServoError } from '../../lib/error.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import { newEvent } from '../../model/event.ts'
 import { runsOfKeys } from '../leader/runs-of-keys.ts'
+import { previewGroups } from './choice/preview-groups.ts'
 import { chooseRun, type RunChoice } from './choice/run-choice.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { type NewRun, runRequested } from './requests.ts'
@@ -83,21 +84,23 @@ export class Runs extends RunReader implements RunsApi {
 
   async preview(body: PreviewBody): Promise<RunPreview> {
     const { work, chosen, left_out, selected } = await this.#choose(body)
-    if (work === undefined) return { tasks: [], left_out, nothing_to_do: nothingToDo(body.only, selected) }
+    if (work === undefined) return { tasks: [], groups: [], left_out, nothing_to_do: nothingToDo(body.only, selected) }
     const { graph, version } = this.#known.graph.get()
     const partitions = this.#known.graph.partitions()
     const plan = planRun({ run: { ...work, run_id: '', priority: 0 }, graph, graphVersion: version, partitions })
     if ('error' in plan) throw new ServoError('invalid', 'bad_selection', plan.error)
     const reasons = await this.#options.statuses.reasons(chosen.partitions)
-    const tasks = plan.events
+    const found = plan.events
       .flatMap((part) => part.tasks)
       .map((task) => {
         const { task_key, partition_key = null, partition_keys } = task
         const asset_key = task.asset_key ?? task_key
-        const ofTask = (partition_keys ?? [partition_key ?? '']).flatMap((key) => reasons.get(asset_key)?.get(key) ?? [])
-        return { task_key, asset_key, partition_key, reasons: reasonNames.filter((reason) => ofTask.includes(reason)) }
+        const keys = partition_keys ?? [partition_key ?? '']
+        const ofTask = keys.flatMap((key) => reasons.get(asset_key)?.get(key) ?? [])
+        return { keys, task_key, asset_key, partition_key, reasons: reasonNames.filter((reason) => ofTask.includes(reason)) }
       })
-    return { tasks, left_out, nothing_to_do: null }
+    const groups = previewGroups(found, partitions)
+    return { tasks: found.map(({ keys: _, ...task }) => task), groups, left_out, nothing_to_do: null }
   }
 
   #choose(body: PreviewBody): Promise<RunChoice> {

@@ -1,10 +1,10 @@
-import type { ScheduleListQuery } from '../../api/automation/schedule-contract.ts'
 import {
   type DeadLetterPage,
   type DeadLetterQuery,
   type EvalPage,
   type EvalQuery,
   type SensorDetail,
+  type SensorListQuery,
   type SensorPage,
   SHOWN_RUNS,
   type WireEval,
@@ -53,8 +53,10 @@ export class SensorReader {
     this.#outage = outage
   }
 
-  async list(query: ScheduleListQuery): Promise<SensorPage> {
-    const rows = [...this.#known.rows().hot(sensorDefinitions).all()].filter((row) => row.removed_at === null)
+  async list(query: SensorListQuery): Promise<SensorPage> {
+    const all = [...this.#known.rows().hot(sensorDefinitions).all()].filter((row) => row.removed_at === null)
+    const { status } = query
+    const rows = status === undefined ? all : all.filter((row) => this.#detailOf(row).status === status)
     const byName = new Map(rows.map((row) => [`${row.sensor_name}\n${row.sensor_id}`, row]))
     const { names, next_cursor } = pageOf([...byName.keys()].sort(), query)
     const sensors = names.flatMap((name) => {

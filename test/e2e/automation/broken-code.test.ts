@@ -25,13 +25,13 @@ test('[A79] a project that cannot be loaded any more refuses what needs its code
       signal: AbortSignal.timeout(10_000),
     })
   project.write('assets/broken.ts', 'export const x = nonsense')
-  await dev.says(/not loaded {2}the last good version stays/)
+  await dev.says(/not loaded {2}correct it and save; the last version that loaded stays in use/)
   expect((await post('hook', 'm0')).status).toBe(200)
   expect((await post('exiter', 'e')).status).toBe(500)
   await until(async () => (await post('hook', 'm1')).status === 503, 'a refusal')
   const refused = await Promise.all([post('hook', 'm1'), post('hook', 'm2'), post('hook', 'm3')])
   expect(refused.map(({ status, headers }) => [status, headers.get('retry-after')])).toEqual(Array(3).fill([503, '60']))
-  await dev.says(/sensors and conditions of schedules wait: The project cannot be loaded: assets\/broken.ts:1/)
+  await dev.says(/sensors and schedule conditions are waiting: The project cannot be loaded: assets\/broken.ts:1/)
 
   const api = await project.client()
   const { outage } = await api.schedules.automation()
@@ -62,7 +62,7 @@ test('[A79] a project that was never loaded is not taken for one without schedul
   const dev = project.begin(['dev', '--port', '0'])
   await dev.says(/ready in/)
   const listed = await project.servo('schedules', 'list')
-  expect(listed.stdout).toBe('no schedules are on record\n')
+  expect(listed.stdout).toBe('no schedules on record\n')
   expect(listed.stderr).toContain('The project cannot be loaded')
   dev.kill('SIGINT')
   await dev.ended

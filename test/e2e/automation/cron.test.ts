@@ -72,9 +72,7 @@ Mon 2027-03-29 02:30 +02:00  in 2 d 12 h
   test('prints up to a thousand, and says when there are no more', async () => {
     expect(JSON.parse((await cron('next', '* * * * *', '--count', '1000', '--json')).stdout)).toHaveLength(1_000)
     const last = ['0 0 1 1 *', '--from', '2198-06-01']
-    expect((await cron('next', ...last)).stdout).toMatch(
-      /^\w{3} 2199-01-01 .*\nthere are no more ticks before the year 2200\n$/,
-    )
+    expect((await cron('next', ...last)).stdout).toMatch(/^\w{3} 2199-01-01 .*\nno more ticks before the year 2200\n$/)
     expect(JSON.parse((await cron('next', ...last, '--json')).stdout)).toHaveLength(1)
   })
 })
@@ -102,7 +100,12 @@ describe('servo cron explain', () => {
   })
 
   test.each([
-    ['*/5 * * * *', /it names every hour, so it follows time/, /02:00 to 02:55 have no tick/, /02:00 to 02:55 run twice/],
+    [
+      '*/5 * * * *',
+      /it runs every hour, so it follows elapsed time/,
+      /02:00 to 02:55 have no tick/,
+      /02:00 to 02:55 run twice/,
+    ],
     ['30 2 * * *', /it follows the clock/, /02:30 runs at 03:00/, /02:30 runs once, the second time/],
     ['0 5 * * *', /it follows the clock/, /no tick is affected/, /no tick is affected/],
   ])('says what becomes of %s when clocks are changed', async (expression, follows, forward, back) => {
@@ -114,7 +117,7 @@ describe('servo cron explain', () => {
 
   test('says so of a zone that keeps its time', async () => {
     const { stdout } = await cron('explain', '@daily', '--timezone', 'Asia/Kolkata')
-    expect(stdout).toMatch(/\n {2}clocks in Asia\/Kolkata are not going to change\n$/)
+    expect(stdout).toMatch(/\n {2}clocks in Asia\/Kolkata do not change\n$/)
   })
 
   test('prints JSON', async () => {
@@ -140,13 +143,13 @@ describe('servo cron explain', () => {
 describe('wrong use of servo cron ends with 2, and says what to do', () => {
   const cases: [string, string[], RegExp][] = [
     ['nothing to do', [], /^Usage: servo cron/],
-    ['no expression', ['next'], /error: missing required argument 'expression'/],
-    ['nothing to explain', ['explain'], /error: missing required argument 'expression'/],
-    ['an unknown command', ['nxt'], /error: unknown command 'nxt'\n\(Did you mean next\?\)/],
+    ['no expression', ['next'], /error: missing argument <expression>/],
+    ['nothing to explain', ['explain'], /error: missing argument <expression>/],
+    ['an unknown command', ['nxt'], /error: unknown command 'nxt'\nhint: Did you mean next\?/],
     [
       'an unknown flag',
       ['next', '@daily', '--timezon', 'UTC'],
-      /error: unknown option '--timezon'\n\(Did you mean --timezone\?\)/,
+      /error: unknown option '--timezon'\nhint: Did you mean --timezone\?/,
     ],
     ['a flag of the other command', ['explain', '@daily', '--count', '3'], /error: unknown option '--count'/],
     [
@@ -159,7 +162,7 @@ describe('wrong use of servo cron ends with 2, and says what to do', () => {
     [
       'an expression without quotes',
       ['next', '0', '6', 'a', 'b', 'MON'],
-      /error: each of these 5 words .*\nhint: Put .* in quotes/,
+      /error: 5 arguments were read as 5 cron expressions\nhint: Put .* in quotes/,
     ],
     [
       'a zone that is none',
@@ -171,10 +174,14 @@ describe('wrong use of servo cron ends with 2, and says what to do', () => {
       ['explain', '@daily', '--timezone', '+05:30'],
       /"\+05:30" is an offset, not a time zone\nhint: Write the IANA name of the zone, such as 'Asia\/Kolkata'/,
     ],
-    ['no ticks', ['next', '@daily', '--count', '0'], /--count 0 is not a whole number from 1 to 1000/],
-    ['too many ticks', ['next', '@daily', '--count', '1001'], /--count 1001 is not a whole number from 1 to 1000/],
-    ['a moment that is none', ['next', '@daily', '--from', 'now'], /--from now is no moment\nhint: Write 2025-01-15T10:00:00Z/],
-    ['a day of no month', ['next', '@daily', '--from', '2027-02-30'], /--from 2027-02-30 is no moment/],
+    ['no ticks', ['next', '@daily', '--count', '0'], /invalid value '0' for --count\nhint: Use a whole number from 1 to 1000/],
+    ['too many ticks', ['next', '@daily', '--count', '1001'], /invalid value '1001' for --count/],
+    [
+      'a moment that is none',
+      ['next', '@daily', '--from', 'now'],
+      /--from 'now' is not a time\nhint: Write 2025-01-15T10:00:00Z/,
+    ],
+    ['a day of no month', ['next', '@daily', '--from', '2027-02-30'], /--from '2027-02-30' is not a time/],
     ['a moment before zones', ['next', '@daily', '--from', '1950-01-01'], /is not between the years 1970 and 2199/],
   ]
   test.each(cases)('%s', async (_, args, message) => {

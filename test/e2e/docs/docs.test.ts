@@ -3,7 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
-import { program } from '../../../src/cli/main.ts'
+import { commands as servoCommands } from '../../../src/cli/main.ts'
 import { compiled, linesMissing, PageProject } from './page-project.ts'
 import { pageOf, pages, root, servoLinesOf, stepsOf, wordsOf } from './pages.ts'
 
@@ -72,7 +72,7 @@ test('every command on a page exists, with its flags', () => {
 function mistakeIn(line: string): string | undefined {
   const simple = line.replace(/ (?:[|>&<]|\$\().*$/, '')
   const words = wordsOf(simple.replace(/^npx /, ''))?.slice(1) ?? []
-  let command: Command = program
+  let command: Command = servoCommands()
   while (words.length > 0) {
     const below = command.commands.find((each) => each.name() === words[0])
     if (below === undefined) break

@@ -2,9 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import fs from 'node:fs'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { CommanderError } from 'commander'
-import { program } from '../../../src/cli/main.ts'
-import { fail } from '../../../src/cli/output.ts'
+import { main } from '../../../src/cli/main.ts'
 import { Servo, shell } from '../support/servo.ts'
 import { type CommandStep, wordsOf } from './pages.ts'
 
@@ -89,7 +87,7 @@ export class PageProject {
   }
 
   async #inProcess(args: readonly string[]): Promise<Said> {
-    const before = { argv: process.argv, dir: process.cwd(), out: process.stdout.write, error: process.stderr.write }
+    const before = { dir: process.cwd(), out: process.stdout.write, error: process.stderr.write }
     let output = ''
     const keep = (chunk: string | Uint8Array): boolean => {
       output += typeof chunk === 'string' ? chunk : new TextDecoder().decode(chunk)
@@ -97,18 +95,13 @@ export class PageProject {
     }
     Object.assign(process.stdout, { write: keep })
     Object.assign(process.stderr, { write: keep })
-    process.argv = ['node', 'servo', ...args]
     process.chdir(this.#dir)
     process.exitCode = 0
     try {
-      await program.parseAsync()
-    } catch (error) {
-      if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2
-      else fail(error)
+      await main(args)
     } finally {
       Object.assign(process.stdout, { write: before.out })
       Object.assign(process.stderr, { write: before.error })
-      process.argv = before.argv
       process.chdir(before.dir)
     }
     const code = Number(process.exitCode)

@@ -112,6 +112,6 @@ test('servo check says what it cannot check: types without a compiler, and a pro
   const ended = await project.servo('check')
   expect(ended.code).toBe(1)
   expect(ended.stdout).toContain(
-    'error: the process ended while it loaded the project (exit code 7)\nhint: A module calls process.exit()',
+    'error: the process exited while it was loading the project (exit code 7)\nhint: A module calls process.exit()',
   )
 })

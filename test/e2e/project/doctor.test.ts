@@ -44,9 +44,9 @@ test('servo doctor finds nothing wrong where all is well, and everything that is
   expect(lines.filter((line) => !/^(ok|warning) +disk /.test(line))).toEqual([
     expect.stringMatching(/^ok +node +Node \d+\.\d+\.\d+; Servo .* needs >=/),
     expect.stringMatching(/^ok +project +\/.*; assets: 1, schedules: 0, sensors: 0$/),
-    expect.stringMatching(/^ok +variables +resources and webhooks have what they need$/),
+    expect.stringMatching(/^ok +variables +all variables of resources and webhooks are set$/),
     expect.stringMatching(/^ok +store +\/.*\.servo; manifest \d+ of 2/),
-    expect.stringMatching(/^ok +clock +2.*; nothing on record is from the future$/),
+    expect.stringMatching(/^ok +clock +2.*; no record is from the future$/),
     `ok  leader  process ${dev.pid} on ${os.hostname()} answers at ${dev.url}`,
   ])
 
@@ -74,8 +74,8 @@ test('servo doctor finds nothing wrong where all is well, and everything that is
     expect.stringMatching(/^problem variables assets\/b\.ts:3 resource api needs SERVO_API_URL$/),
     expect.stringMatching(/^warning store \.servo is open to other users \(mode 755\)$/),
     expect.stringMatching(/^problem store .*manifests\/orchestration\/\d+\.json/),
-    expect.stringMatching(/^warning clock the newest segment is from .* days ahead of this clock/),
-    `problem leader process ${dev.pid} on ${os.hostname()} leads and does not answer at ${dev.url}`,
+    expect.stringMatching(/^warning clock the newest segment is dated .* days ahead of this clock/),
+    `problem leader process ${dev.pid} on ${os.hostname()} runs the project but does not answer at ${dev.url}`,
   ])
   expect(wrong.filter(({ hint }) => !hint)).toEqual([])
 })
@@ -87,8 +87,8 @@ test('servo doctor works outside a project, and says that a folder it was given 
     servo(['doctor', '--project', path.join(dir, 'shop')], { cwd: dir }),
   ])
   fs.rmdirSync(dir)
-  expect(outside.stdout).toMatch(/^ok +node .*\nwarning +project +there is no servo\.config\.ts in .*\n\S+ +disk /)
+  expect(outside.stdout).toMatch(/^ok +node .*\nwarning +project +no servo\.config\.ts in .*\n\S+ +disk /)
   expect({ code: outside.code, stderr: outside.stderr }).toEqual({ code: 0, stderr: '' })
-  expect(named.stdout).toMatch(/^problem +project +there is no folder .*shop\. Check --project\.$/m)
+  expect(named.stdout).toMatch(/^problem +project +folder not found: .*shop\. Check --project\.$/m)
   expect(named.code).toBe(1)
 })

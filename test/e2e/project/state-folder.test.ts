@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
 import { projectOf } from '../support/project.ts'
-import { shell } from '../support/servo.ts'
+import { servo, shell } from '../support/servo.ts'
 
 const ASSETS = `import { asset, command, table } from 'servo-flow'
 import { z } from 'zod'
@@ -32,9 +32,14 @@ test('[S12] the state is for its owner alone, whatever the umask is, and Git doe
   expect(open).toEqual([])
 
   expect(fs.readFileSync(project.file('.servo/.gitignore'), 'utf8')).toBe('*\n')
+  // A folder that came open from elsewhere is closed by the next process that writes to it.
+  fs.chmodSync(project.file('.servo'), 0o755)
   // Written once: whoever removes it wants the state in Git.
   project.remove('.servo/.gitignore')
   await project.servo('run', 'rows')
   expect(fs.existsSync(project.file('.servo/.gitignore'))).toBe(false)
-  expect(await project.servo('verify', '.servo')).toMatchObject({ code: 0 })
+  expect(fs.statSync(project.file('.servo')).mode & 0o777).toBe(0o700)
+  // Commands about the state find the project as others do.
+  fs.mkdirSync(project.file('assets/below'))
+  expect(await servo(['verify'], { cwd: project.file('assets/below') })).toMatchObject({ code: 0 })
 })

@@ -41,7 +41,7 @@ test('a package.json that is not JSON is named, with line and column', async () 
   project.write('package.json', '{\n  "type": "module"\n  "scripts": {}\n}\n')
   const { code, stderr } = await project.servo('run', 'a')
   expect(stderr).toBe(
-    `error: package.json:3:3  package.json is not valid JSON: unexpected "\\""\nhint: Correct it there. Node reads it to load the modules beside and below it.\n`,
+    `error: package.json:3:3  not valid JSON: unexpected "\\""\nhint: Correct it. Node reads it to load the modules in this folder and below.\n`,
   )
   expect(code).toBe(2)
   project.write('package.json', '{}')

@@ -43,7 +43,7 @@ test.skipIf(lacksTerminal)(
     await again.shows(/^run_\w{8} {2}0\/1 done {2}1 running/)
     await again.shows(/parts\[2025-01-01\] {2}usually [\d.]+ m?s {2}looking for go$/)
     again.type('\u0003')
-    await again.shows(/^cancelling run_\w{8}; press Ctrl-C again to leave at once/)
+    await again.shows(/^cancelling run_\w{8}; press Ctrl-C again to exit at once/)
     expect(await again.ended).toBe(130)
     expect(again.screen.join('\n')).toMatch(/\ncancelled {2}run_\w{8} {2}1 task in /)
 

@@ -72,7 +72,7 @@ test('servo show prints the rows of a table, as a table, as JSON and as CSV', as
     'Rome,,2025-01-15T10:00:00.000Z',
   ])
   const limited = await project.servo('show', 'cities', '--limit', '1')
-  expect(limited.stderr).toBe('1 row\nthere are more rows; --limit shows them\n')
+  expect(limited.stderr).toBe('1 row\nthere are more rows; --limit shows more of them\n')
   expect(await project.servo('show', 'nobody')).toMatchObject({ code: 0, stdout: '', stderr: 'nobody has no rows\n' })
 })
 
@@ -103,7 +103,7 @@ test('servo show says why there is nothing to show', async () => {
   )
   expect(await show('silent')).toEqual(refused('silent has no stored value'))
   expect(await show('raw')).toEqual(
-    refused('raw is a source: Servo stores none of its data\nhint: Its data is at raw/*.parquet.'),
+    refused('raw is a source; Servo does not store its data\nhint: Its data is at raw/*.parquet.'),
   )
   expect(await show('citys')).toEqual(refused('cities?'))
   expect(await show('cities', '--partition', 'a')).toEqual(refused('cities has no partitions'))

@@ -33,9 +33,9 @@ describe('what flags change of a sensor', () => {
   })
 
   test.each([
-    [{ on: ['materialized'] }, '--on is for a sensor of the type asset'],
-    [{ webhook: 'a', topic: 'b' }, '--webhook and --topic exclude each other'],
-    [{ maxTries: '0' }, '--max-tries 0 is not a whole number'],
+    [{ on: ['materialized'] }, '--on is only for sensors of type asset'],
+    [{ webhook: 'a', topic: 'b' }, '--webhook and --topic cannot be used together'],
+    [{ maxTries: '0' }, "invalid value '0' for --max-tries"],
   ])('not %j', (flags, message) => {
     expect(() => changedFlags('inbox', hook, flags)).toThrow(message)
   })

@@ -1,10 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import type { SensorDetail } from '../../../api/automation/sensor-contract.ts'
-import { ServoError } from '../../../lib/error.ts'
-import { labelsFlag, wholeNumber } from '../../flags.ts'
-
-const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })
+import { badFlag, labelsFlag, wholeNumber } from '../../flags.ts'
 
 /** The content of a message: JSON in the flag itself, in a file (`@file`), or from standard input (`-`). */
 export async function dataFlag(flags: {
@@ -19,7 +16,7 @@ export async function dataFlag(flags: {
   } catch (error) {
     throw badFlag(
       `--data is not JSON: ${error instanceof Error ? error.message : ''}`,
-      `Write --data '{"id": 7}', --data @message.json, or --data - for standard input; plain text is '"text"'.`,
+      `Write --data '{"id": 7}', --data @message.json, or --data - for standard input. Plain text is JSON in quotes: '"text"'`,
     )
   }
 }
@@ -30,7 +27,7 @@ async function given(data: string): Promise<string> {
   try {
     return readFileSync(data.slice(1), 'utf8')
   } catch (error) {
-    throw badFlag(`--data ${data} cannot be read: ${error instanceof Error ? error.message : ''}`, 'Name a file after the @.')
+    throw badFlag(`--data cannot be read: ${error instanceof Error ? error.message : ''}`, 'Check the path after the @.')
   }
 }
 
@@ -59,8 +56,8 @@ export function sourceFlags(name: string, flags: SourceFlags): object {
   const { select, partitionAt, keyAt } = flags
   const example = `servo sensors create ${name} --webhook orders --verify github --secret SHOP_SECRET --select mart/orders --key-at /id`
   const kind = kindOf(flags)
-  if (kind === undefined) throw badFlag('one of --webhook, --topic, --watch and --run-state is missing', example)
-  if (select === undefined) throw badFlag('--select is missing', example)
+  if (kind === undefined) throw badFlag('missing option --webhook, --topic, --watch or --run-state', `Write: ${example}`)
+  if (select === undefined) throw badFlag('missing option --select', `Write: ${example}`)
   const fixed = { partition: partitionAt ?? null, key: keyAt ?? null }
   return { config: { ...newConfig(kind, flags), fixed }, ...changesOf(flags) }
 }
@@ -95,7 +92,7 @@ function kindOf({ webhook, topic, runState, watch }: SourceFlags): Kind | undefi
   ]
   const [first, second] = kinds.filter(([, , value]) => value !== undefined)
   if (second !== undefined && !(first?.[1] === 'run' && second[1] === 'asset'))
-    throw badFlag(`${first?.[0]} and ${second[0]} exclude each other`, 'Make a sensor for each.')
+    throw badFlag(`${first?.[0]} and ${second[0]} cannot be used together`, 'Create a sensor for each.')
   return first?.[1]
 }
 
@@ -104,8 +101,8 @@ function newConfig(kind: Kind, { webhook, verify, secret = [], topic, watch, on,
     case 'webhook':
       if (verify === undefined)
         throw badFlag(
-          '--verify is missing',
-          'How do senders show who they are? standard, github, token, or none if anybody may send.',
+          'missing option --verify',
+          'Say how senders prove who they are: --verify standard, github or token; none if anybody may send.',
         )
       return { type: kind, path: webhook, verify, secrets: secret }
     case 'pubsub':
@@ -137,7 +134,7 @@ function changedConfig(name: string, config: Config, flags: SourceFlags): { conf
   for (const [other, named] of Object.entries(ofKind)) {
     const [flag] = named.find(([, value]) => value !== undefined) ?? []
     if (other !== kind && flag !== undefined)
-      throw badFlag(`${flag} is for a sensor of the type ${other}, and ${name} is of the type ${kind}`, 'Leave it out.')
+      throw badFlag(`${flag} is only for sensors of type ${other}; ${name} is of type ${kind}`, `Leave ${flag} out.`)
   }
   const known = 'fixed' in config ? config.fixed : null
   const fixed = { partition: partitionAt ?? known?.partition ?? null, key: keyAt ?? known?.key ?? null }

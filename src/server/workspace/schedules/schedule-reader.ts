@@ -45,7 +45,9 @@ export class ScheduleReader {
   }
 
   async list(query: ScheduleListQuery): Promise<SchedulePage> {
-    const rows = [...this.#known.rows().hot(scheduleDefinitions).all()].filter((row) => row.removed_at === null)
+    const all = [...this.#known.rows().hot(scheduleDefinitions).all()].filter((row) => row.removed_at === null)
+    const { status } = query
+    const rows = status === undefined ? all : all.filter((row) => this.#detailOf(row, null).status === status)
     const byName = new Map(rows.map((row) => [`${row.schedule_name}\n${row.schedule_id}`, row]))
     const { names, next_cursor } = pageOf([...byName.keys()].sort(), query)
     const page = names.flatMap((name) => byName.get(name) ?? [])

@@ -65,8 +65,13 @@ export class Statuses implements StatusApi {
       const first = isNewest ? upTo((after ?? set.count) - 1) - 1 : upTo(after ?? -1)
       for (let i = first; i >= 0 && i < wanted.count; i += step) {
         const at = wanted.at(i)
-        if (query.status !== undefined) await current.workOut(moment, asset, { from: at, to: at })
-        if (query.status === undefined || moment.staleness.display(asset, at) === query.status) yield at
+        const { status } = query
+        if (status === 'LAST_ATTEMPT_FAILED') {
+          if (asset.columns.hasFailedLast(at)) yield at
+        } else {
+          if (status !== undefined) await current.workOut(moment, asset, { from: at, to: at })
+          if (status === undefined || moment.staleness.display(asset, at) === status) yield at
+        }
         if (i % PAUSE_AFTER === 0) await pause()
       }
     })

@@ -1,0 +1,74 @@
+import { type Command, Option } from 'commander'
+import { examples, printsJson, projectCommand } from './command-parts.ts'
+
+/** The commands about the recorded state, of the project or of any folder of state. */
+export function stateCommands(program: Command): void {
+  program.commandsGroup('Inspect the state:')
+
+  const command = (usage: string, description: string): Command =>
+    projectCommand(program, usage, description)
+      .option('--tenant <name>', 'tenant, if the folder has several')
+      .option('--workspace <name>', 'workspace, if the tenant has several')
+
+  command('query [dir] [sql]', 'query the published tables in SQL (DuckDB)')
+    .usage('[options] [dir] <sql>')
+    .addOption(new Option('--csv', 'print CSV').conflicts('json'))
+    .addHelpText(
+      'after',
+      `
+Without a folder, queries the state of the project. Events that are not published yet are missing.
+${examples(
+  'servo query "show tables"',
+  'servo query "select state, count(*) from tasks group by state"',
+  'servo query /backup/.servo "select * from runs" --csv',
+)}`,
+    )
+    .action(async (dir: string | undefined, sql: string | undefined, flags) =>
+      (await import('../commands/query.ts')).queryCommand(dir, sql, flags),
+    )
+
+  command('verify [dir]', 'check all checksums, and prove that the tables follow from the ledger')
+    .option('--quick', 'do not replay the ledger')
+    .action(async (dir: string | undefined, flags) => (await import('../commands/verify.ts')).verifyCommand(dir, flags))
+
+  command('rebuild [dir]', 'rebuild the tables from the ledger').action(async (dir: string | undefined, flags) =>
+    (await import('../commands/rebuild.ts')).rebuildCommand(dir, flags),
+  )
+
+  command('attach [dir]', 'write attach.sql, which opens the tables in the DuckDB command line').action(
+    async (dir: string | undefined, flags) => (await import('../commands/attach.ts')).attachCommand(dir, flags),
+  )
+}
+
+/** The commands about cron expressions, which need neither a project nor a server. */
+export function cronCommands(program: Command): void {
+  program.commandsGroup('Write schedules:')
+
+  const cron = program.command('cron').description('explain cron expressions, list their next ticks').helpCommand(false)
+
+  const command = (usage: string, description: string): Command =>
+    printsJson(cron.command(usage).description(description)).option(
+      '--timezone <zone>',
+      'IANA name of the time zone, such as Europe/Paris (default: UTC)',
+    )
+
+  command('next <expression...>', 'list the next ticks of one or more expressions')
+    .option('--from <moment>', 'ticks after this time, such as 2025-01-15T10:00 in the time zone (default: now)')
+    .option('--count <number>', 'how many, from 1 to 1000', '5')
+    .addHelpText(
+      'after',
+      examples(
+        'servo cron next "0 6 * * MON-FRI" --timezone Europe/Paris',
+        'servo cron next "0 6 * * MON-FRI" "0 9 * * SAT,SUN" --count 7',
+      ),
+    )
+    .action(async (expressions: string[], flags) =>
+      (await import('../commands/cron.ts')).nextTicks(expressions, flags, new Date()),
+    )
+
+  command('explain <expression...>', 'say in words when an expression ticks, and what clock changes do to it')
+    .addHelpText('after', examples('servo cron explain "30 2 * * L5" --timezone America/New_York'))
+    .action(async (expressions: string[], flags) =>
+      (await import('../commands/cron.ts')).explainCron(expressions, flags, new Date()),
+    )
+}

@@ -1,0 +1,53 @@
+import type { Command, CommanderError } from 'commander'
+import { ServoError } from '../../lib/error.ts'
+import { commandIn } from '../json/chosen-fields.ts'
+
+/** A mistake in the arguments that the parser found, told as other mistakes are. */
+export function wrongUse(program: Command, args: readonly string[], { code, message }: CommanderError): ServoError {
+  const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
+  const command = commandIn(program, args)
+  const meant = suggestion?.replace(/^\((.*)\)$/, '$1')
+  const { text, hint } = rewritten(code, first, command)
+  return new ServoError('invalid', 'wrong_use', text, { hint: meant ?? hint ?? helpHint(command) })
+}
+
+/** What the parser says, in the words of our other errors. */
+function rewritten(code: string, message: string, command: Command): { text: string; hint?: string } {
+  const quoted = [...message.matchAll(/'([^']*)'/g)].map(([, text = '']) => text)
+  const [first = '', second = ''] = quoted
+  const flagOf = (flags: string): string => flags.split(/[ ,]+/).find((word) => word.startsWith('--')) ?? flags
+  switch (code) {
+    case 'commander.help':
+      return { text: 'no command given' }
+    case 'commander.missingArgument':
+      return { text: `missing argument <${first}>`, hint: `Usage: ${usageOf(command)}` }
+    case 'commander.excessArguments':
+      return { text: `unexpected argument '${unexpected(message)}'`, hint: `Usage: ${usageOf(command)}` }
+    case 'commander.optionMissingArgument':
+      return { text: `${flagOf(first)} needs a value`, hint: `Write ${first.replace(/^-\w, /, '')}.` }
+    case 'commander.conflictingOption':
+      return { text: `${flagOf(first)} and ${flagOf(second)} cannot be used together`, hint: 'Choose one of them.' }
+    case 'commander.invalidArgument': {
+      const [name, value] = message.startsWith('option') ? [flagOf(first), second] : [`<${second}>`, first]
+      const hint = message.replace(/^.*Allowed choices are /, 'Use one of: ').replace(/\.$/, '')
+      return { text: `invalid value '${value}' for ${name}`, hint }
+    }
+    default:
+      return { text: message }
+  }
+}
+
+/** `too many arguments for 'list'. Expected 1 argument but got 2: a, b.` */
+function unexpected(message: string): string {
+  const [, expected = '0', all = ''] = /Expected (\d+) arguments? but got \d+: (.*)\.$/s.exec(message) ?? []
+  return all.split(', ')[Number(expected)] ?? all
+}
+
+function usageOf(command: Command): string {
+  return `${pathOf(command)} ${command.usage()}`
+}
+
+const pathOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+
+const helpHint = (command: Command): string => `Run ${pathOf(command)} --help for usage.`

@@ -1,0 +1,196 @@
+import fs from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectFile } from '../support/golden-text.ts'
+import { TestProject } from '../support/project.ts'
+import { Session } from '../support/session.ts'
+
+const ASSETS = `import { asset, daily, run, schedule, sensor, source, webhook } from 'servo-flow'
+import { z } from 'zod'
+export const whole = asset('whole', { run: () => ({ rows: 1 }) })
+export const days = asset('raw/days', { partitions: daily({ start: '2025-01-01', end: '2025-02-01' }), run: () => 1 })
+export const sum = asset('mart/sum', { inputs: { days }, partitions: daily({ start: '2025-01-01', end: '2025-02-01' }), run: () => 1 })
+export const crm = source('crm', { schema: z.object({ id: z.number() }), uri: 'file:///crm/*.parquet' })
+export const nightly = schedule('nightly', { cron: '0 5 * * *', select: [whole] })
+export const inbox = sensor.push('inbox', {
+  source: webhook({ path: 'inbox', verify: 'none', schema: z.object({ id: z.number() }) }),
+  on: ({ id }) => run(whole, { key: String(id) }),
+})
+`
+
+/** Each is wrong without a server and without any state. */
+const WITHOUT_STATE: readonly string[] = [
+  '',
+  'rum',
+  'runs',
+  'runs lst',
+  'help runs lgs',
+  'run',
+  'run whole --detahc',
+  'run whole --key',
+  'run whole --label sales',
+  'run whole --priority high',
+  'run whole --concurrency 0',
+  'run whole --dry-run --detach',
+  'dev --port 99999',
+  'dev --json run_id,state',
+  'runs show',
+  'runs list extra',
+  'runs list --limit 0',
+  'runs list --state done',
+  'runs list --state faild',
+  'runs list --since yesterday',
+  'runs list --status failed',
+  'runs list --json run,state',
+  'runs rerun run_a --all --select whole',
+  'runs logs run_a --attempt first',
+  'assets graph --format svg',
+  'partitions list --status never',
+  'partitions stale --cause broken',
+  'partitions add customers',
+  'partitions report raw/days --at yesterday',
+  'partitions wipe whole',
+  'schedules ticks --status ran',
+  'schedules create hourly --select whole',
+  'schedules create hourly --cron 0,5 --select whole --overlap wait',
+  'schedules update hourly',
+  'schedules catchup nightly',
+  'schedules trigger nightly --at 05:00 --partition x',
+  'sensors evals inbox --status failed',
+  'sensors send inbox',
+  'sensors send inbox --data {id:7}',
+  'sensors create inbox --select whole',
+  'sensors create inbox --webhook in --select whole',
+  'cron next 0 6 * * MON',
+  'cron next 99 * * * *:quoted',
+  'cron explain @daily --timezone Mars/Olympus',
+  'completion tcsh',
+  'query',
+  'verify nowhere',
+  'show whole',
+  'runs list --project nowhere',
+  'init new --name My_Shop!',
+  'init . --yes',
+]
+
+/** Each is asked of a server that runs the project. */
+const WITH_SERVER: readonly string[] = [
+  'run who',
+  'run raw/days',
+  'run raw/days --partition 2024-12-31',
+  'run raw/days --partition 2025-02-30',
+  'run raw/days --partition 2025-01-31..2025-01-01',
+  'run mart/sum --partition 2025-01-01',
+  'run whole --partition 2025-01-01',
+  'run crm',
+  'run key:"whole',
+  'run group:nothing',
+  'runs show run_a',
+  'runs show 17',
+  'runs cancel run_a',
+  'assets show who',
+  'show whole',
+  'show crm',
+  'show mart/sum --partition 2025-01-01',
+  'show whole --partition x',
+  'partitions why raw/days',
+  'partitions why whole 2025-01-01',
+  'partitions keys customers',
+  'partitions add customers acme',
+  'partitions report who',
+  'schedules show nightyl',
+  'schedules pause nightly nobody',
+  'schedules delete nightly',
+  'schedules create hourly --cron 0_61_*_*_* --select whole:spaced',
+  'schedules create hourly --cron 0_5_*_*_* --select who:spaced',
+  'schedules trigger nightly --at 2099-01-01T00:00',
+  'sensors show outbox',
+  'sensors evaluate inbox',
+  'sensors replay inbox m-1',
+  'why run run_a',
+  'why asset who',
+  'why schedule nightly --at noon',
+  'query .:spaced',
+  'dev --port 0',
+]
+
+const projects: TestProject[] = []
+let session: Session
+let empty = ''
+beforeAll(() => {
+  session = new Session()
+  empty = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-nowhere-'))
+})
+afterAll(async () => {
+  session.end()
+  for (const each of projects) await each.end()
+  fs.rmSync(empty, { recursive: true })
+})
+
+/** A line as it is typed. A word with spaces has them as `_`, if the line ends in `:spaced`; `:quoted` makes one word of the rest. */
+function argsOf(line: string): string[] {
+  if (line.endsWith(':quoted')) return ['cron', 'next', line.slice('cron next '.length, -':quoted'.length)]
+  if (line.endsWith(':spaced')) return argsOf(line.slice(0, -':spaced'.length)).map((word) => word.replaceAll('_', ' '))
+  return line === '' ? [] : line.split(' ')
+}
+
+/** As a shell shows it. */
+const typed = (args: readonly string[]): string =>
+  ['servo', ...args.map((word) => (/[^\w./:=@,-]/.test(word) ? `'${word}'` : word))].join(' ')
+
+/** Each command with its exit code and everything it printed. */
+async function transcript(dir: string, lines: readonly string[]): Promise<string> {
+  const said: string[] = []
+  for (const line of lines) {
+    const args = argsOf(line)
+    const { code, stdout, stderr } = await session.servo(dir, ...args)
+    const text = `${stdout}${stderr}`.replaceAll(fs.realpathSync(dir), '/shop').replaceAll(dir, '/shop')
+    // No one needs the whole help in this list.
+    const shown = /^Usage: /.test(text) ? `${text.split('\n', 1)[0]}\n…\n` : text
+    expect.soft(code, `${line}: ${text}`).not.toBe(0)
+    expect.soft(code, `${line}: ${text}`).not.toBe(4)
+    expect.soft(text, line).not.toMatch(/\n\s+at /)
+    said.push(`$ ${typed(args)}\n${shown}exit code ${code}\n`)
+  }
+  return said.join('\n')
+}
+
+const readable = (text: string): string =>
+  text.replaceAll(/run_[a-z2-7]{26}/g, 'run_…').replaceAll(/process \d+ at http:\S+/g, 'process 4711 at http://127.0.0.1:4400')
+
+test('each wrong command ends with its exit code, says what is wrong and what to do, and writes nothing', async () => {
+  const project = new TestProject({ 'assets/all.ts': ASSETS })
+  projects.push(project)
+  const text = await transcript(project.dir, WITHOUT_STATE)
+  expectFile(path.join(import.meta.dirname, 'wrong-invocations.txt'), readable(text))
+  expect(fs.readdirSync(project.dir).sort()).toEqual(['assets', 'node_modules', 'servo.config.ts'])
+})
+
+test('each command that the server refuses says what is wrong and what to do', async () => {
+  const project = new TestProject({ 'assets/all.ts': ASSETS })
+  projects.push(project)
+  const dev = await project.dev()
+  expect(dev.shown).not.toContain('not loaded')
+  const text = await transcript(project.dir, WITH_SERVER)
+  expectFile(path.join(import.meta.dirname, 'refused-requests.txt'), readable(text))
+})
+
+test.each([
+  ['run', 'whole'],
+  ['runs', 'list'],
+  ['assets', 'list'],
+  ['partitions', 'keys', 'a'],
+  ['query', 'show tables'],
+  ['verify'],
+])('outside of a project servo %s names the folder that it looked in', async (...args) => {
+  const { code, stderr } = await session.servo(empty, ...args)
+  const looked = fs.realpathSync(empty)
+  expect(stderr).toBe(
+    `error: no servo.config.ts in ${looked} or any folder above it\nhint: Change to the folder of a project, or name it with --project. servo init creates one.\n`,
+  )
+  expect(code).toBe(2)
+  const named = await session.servo(os.tmpdir(), ...args, '--project', empty)
+  expect(named).toMatchObject({ code: 2, stderr: expect.stringContaining(`error: no servo.config.ts in ${empty}\n`) })
+  expect(fs.readdirSync(empty)).toEqual([])
+})
