@@ -148,6 +148,7 @@ export const errorGroups: readonly CodeGroup[] = [
     codes: {
       wrong_use: 'Unknown command or flag, or a missing argument.',
       bad_flag: 'The value of a flag is not valid.',
+      unknown_field: 'A field of `--json` does not exist. The hint lists those that do.',
       no_project: 'No `servo.config.ts` here or in a folder above.',
       no_state: 'The project has never run, so nothing is recorded.',
       not_loaded: 'The project cannot be loaded, so nothing would run.',
@@ -336,6 +337,7 @@ export const errorGroups: readonly CodeGroup[] = [
       misplaced_segment: 'A segment is not where it belongs.',
       misplaced_manifest: 'A manifest is not where it belongs.',
       unknown_format: 'The state was written by a newer Servo.',
+      state_folder_blocked: 'The state folder cannot be created or used: it is a broken link, a link in a circle, or a file.',
       lease_damaged: 'The lease cannot be read. Delete it while no server runs.',
     },
   },

@@ -42,8 +42,8 @@ export function assetCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-Shows the rows of a table, or a JSON value; for any other file, its path and size. An asset with partitions shows all that are
-made, newest first, each row with its partition.
+Shows the rows of a table, or a JSON value; for any other file, its path and size. An asset with partitions
+shows all that are made, newest first, each row with its partition.
 ${examples(
   'servo show mart/revenue',
   'servo show mart/revenue --json region,revenue       only these columns',

@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import type { Command } from 'commander'
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest'
+import { joinFields } from '../../../src/cli/json/chosen-fields.ts'
 import { commands as servoCommands } from '../../../src/cli/main.ts'
 import { compiled, linesMissing, PageProject } from './page-project.ts'
 import { pageOf, pages, root, servoLinesOf, stepsOf, wordsOf } from './pages.ts'
@@ -71,8 +72,9 @@ test('every command on a page exists, with its flags', () => {
 /** What is wrong with the words of a command line, as far as the declaration of the command says. */
 function mistakeIn(line: string): string | undefined {
   const simple = line.replace(/ (?:[|>&<]|\$\().*$/, '')
-  const words = wordsOf(simple.replace(/^npx /, ''))?.slice(1) ?? []
-  let command: Command = servoCommands()
+  const program = servoCommands()
+  const words = joinFields(program, wordsOf(simple.replace(/^npx /, ''))?.slice(1) ?? [])
+  let command: Command = program
   while (words.length > 0) {
     const below = command.commands.find((each) => each.name() === words[0])
     if (below === undefined) break
