@@ -3,6 +3,6 @@ export {
   type CheckOutcome,
   type KeysBySet,
   type Materialized,
-  type MaterializeOptions,
   materialize,
 } from './sdk/attempt/materialize.ts'
+export type { MaterializeOptions } from './sdk/attempt/materialize-options.ts'

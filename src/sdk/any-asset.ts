@@ -10,13 +10,19 @@ export interface NoValue {
 
 export interface AnyAsset {
   readonly key: string
-  readonly [carries]?: { readonly value: unknown; readonly partitions?: unknown; readonly metadata?: unknown }
+  readonly [carries]?: {
+    readonly value: unknown
+    readonly partitions?: unknown
+    readonly metadata?: unknown
+    readonly inputs?: unknown
+  }
 }
 
 const assetKinds = ['asset', 'table', 'command', 'source'] as const
 export type AssetKind = (typeof assetKinds)[number]
 
 export type PartitionsOf<A> = A extends { readonly [carries]?: { readonly partitions?: infer P } } ? P : never
+export type InputsOf<A> = A extends { readonly [carries]?: { readonly inputs?: infer Inputs } } ? Inputs : never
 export type ValueOf<A> = A extends { readonly [carries]?: { readonly value: infer Value } } ? Value : never
 
 /** The kind of an asset; undefined for a value that is not an asset. */

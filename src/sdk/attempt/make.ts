@@ -4,7 +4,7 @@ import { canonicalJson } from '../../lib/json.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import { columnsOf, type DataColumn } from '../columns.ts'
 import { optionsOf } from '../declaration.ts'
-import type { AssetOptions, TableOptions } from '../declare/asset-options.ts'
+import type { AssetOptions } from '../declare/asset-options.ts'
 import { isQuery } from '../declare/sql.ts'
 import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
@@ -26,7 +26,12 @@ export interface MadeValue {
 }
 
 type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
-type AnyTableOptions = TableOptions<DataRow, unknown, unknown, unknown, unknown>
+/** A table has one of the two. */
+interface AnyTableOptions {
+  readonly schema: StandardSchemaV1<unknown, DataRow>
+  run?(given: object): unknown
+  sql?(given: object): unknown
+}
 
 export async function makeValue(asset: AnyAsset, given: object, { store, signal }: MakeOptions): Promise<MadeValue> {
   const { run, io, partitions } = optionsOf<AnyAssetOptions>(asset)
@@ -59,7 +64,7 @@ function jsonText(key: string, value: unknown): string {
 export async function makeTable(asset: AnyAsset, given: object, attempt: MakeOptions): Promise<MadeValue> {
   const { store, signal } = attempt
   const options = optionsOf<AnyTableOptions>(asset)
-  const rows = options.run ? await options.run(given as never) : await queryRows(asset.key, options, given, store)
+  const rows = options.run ? await options.run(given) : await queryRows(asset.key, options, given, store)
   signal.throwIfAborted()
   if (!isIterable(rows))
     throw invalid(
@@ -80,7 +85,7 @@ async function queryRows(
   given: object,
   store: ValueStore,
 ): Promise<AsyncIterable<DataRow>> {
-  const query = await options.sql?.(given as never)
+  const query = await options.sql?.(given)
   if (!isQuery(query)) throw invalid('not_a_query', `sql of ${key} returned ${show(query)}`, 'Return sql`select …`.')
   const tables = Object.entries(given).filter((entry): entry is [string, DataTable<DataRow>] => isTable(entry[1]))
   return store.runSql(query, Object.fromEntries(tables), columnsOf(options.schema))

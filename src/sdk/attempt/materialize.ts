@@ -1,30 +1,17 @@
 import type { AttemptResultInput, InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
-import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from '../any-asset.ts'
+import { type AnyAsset, isAsset, type ValueOf } from '../any-asset.ts'
 import { declarationOf, optionsOf } from '../declaration.ts'
 import type { Log } from '../declare/context.ts'
-import type { InRanges } from '../declare/input-value.ts'
 import type { Io } from '../declare/io.ts'
 import type { DataRow } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
 import { isOwn, type Upstream, upstream } from '../partitions/mapped.ts'
 import { type PartitionText, partitionText, rangeText } from '../partitions/partition-key.ts'
-import type { KeyOf } from '../partitions/partitions.ts'
 import { executeAsset } from './execute.ts'
+import type { Alone, MaterializeOptions } from './materialize-options.ts'
 import { MemoryValues } from './memory-values.ts'
-
-export interface MaterializeOptions<P> {
-  /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
-  partition?: P extends InRanges ? readonly KeyOf<P>[] : KeyOf<P>
-  /**
-   * By the names the body knows them by: rows for tables, values for others, a Map of values for several partitions of
-   * others. An asset's own past may be left out: then there is none.
-   */
-  inputs?: Readonly<Record<string, unknown>>
-  /** Replaces resources for the body. Other resources are opened with the settings of the environment. */
-  resources?: Readonly<Record<string, unknown>>
-}
 
 export interface Materialized<Value> {
   /** It was made, and no check of severity `error` failed. */
@@ -50,10 +37,9 @@ export interface CheckOutcome {
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Runs an asset here and now, without a store and without an orchestrator. For tests. */
-export async function materialize<A extends AnyAsset>(
-  asset: A,
-  options: MaterializeOptions<PartitionsOf<A>> = {},
-): Promise<Materialized<ValueOf<A>>> {
+export function materialize<A extends AnyAsset>(asset: Alone<A> & A): Promise<Materialized<ValueOf<A>>>
+export function materialize<A extends AnyAsset>(asset: A, options: MaterializeOptions<A>): Promise<Materialized<ValueOf<A>>>
+export async function materialize(asset: AnyAsset, options: MaterializeOptions<AnyAsset> = {}): Promise<Materialized<unknown>> {
   if (!isAsset(asset))
     throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write materialize(revenue).')
   const store = new MemoryValues()
@@ -85,7 +71,7 @@ export async function materialize<A extends AnyAsset>(
       if ('value' in outcome) return outcome.value
       throw outcome.error
     },
-  }) as Materialized<ValueOf<A>>
+  }) as Materialized<unknown>
 }
 
 const bySet = (keys: AttemptResultInput['partition_keys_added']): KeysBySet =>

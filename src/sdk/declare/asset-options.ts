@@ -1,7 +1,8 @@
 import type { carries, NoValue, ValueOf } from '../any-asset.ts'
 import type { Duration } from '../duration.ts'
+import type { Mistake } from '../mistake.ts'
 import type { Own, Upstream } from '../partitions/mapped.ts'
-import type { KeyOf } from '../partitions/partitions.ts'
+import type { AnyPartitions, KeyOf } from '../partitions/partitions.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
 import type { Checks } from './check.ts'
 import type { Context, PartitionOf } from './context.ts'
@@ -42,7 +43,7 @@ export interface Settings<P> {
   owners?: readonly string[]
   /** The technology, such as `python` or `duckdb`. */
   kinds?: readonly string[]
-  partitions?: P
+  partitions?: P & Partitioned<P>
   deps?: readonly Dependency[]
   /** Not available yet: a project that declares it is refused. */
   automation?: Condition
@@ -78,29 +79,46 @@ export interface Settings<P> {
 /** The common options of assets with a body. `Kept` is the type of its own past values, if the compiler can infer it. */
 export interface BodySettings<Inputs, P, Resources, Metadata, Kept = unknown> extends Settings<P> {
   inputs?: Inputs & Loadable<Inputs, P, Kept>
-  resources?: Resources & Readonly<Record<string, AnyResource>>
+  resources?: Resources & Named<Resources>
   metadata?: StandardSchemaV1<unknown, Metadata>
 }
 
+type Partitioned<P> = [P] extends [AnyPartitions | undefined]
+  ? unknown
+  : Mistake<"these are not partitions: write daily({ start: '2025-01-01' }) or keys(['eu', 'us'])">
+
+/** Resources by the names that the body uses. */
+export type Named<Resources> = Resources extends readonly unknown[]
+  ? { readonly 'give each resource a name: resources: { shop }': never }
+  : Readonly<Record<string, AnyResource>>
+
 /** The type of an input contains the reason why it cannot be loaded, so that the compiler prints it. */
-export type Loadable<Inputs, P = unknown, Kept = unknown> = {
+export type Loadable<Inputs, P = unknown, Kept = unknown> = Inputs extends readonly unknown[]
+  ? Mistake<'give each input a name: inputs: { orders }'>
+  : LoadableByName<Inputs, P, Kept>
+
+type LoadableByName<Inputs, P, Kept> = {
   [Name in keyof Inputs]: Name extends keyof Context<unknown, unknown, unknown>
-    ? 'the body gets something else by this name: choose another'
+    ? `${Name} is a name of Servo's own: choose another`
     : Inputs[Name] extends Own<infer Value>
       ? unknown extends Value & Kept
-        ? 'say what the value is: previous<number>()'
+        ? 'write the type of the value: previous<number>()'
         : Inputs[Name]
-      : ValueOf<Inputs[Name]> extends NoValue
-        ? 'this asset keeps its own data: list it in `deps`'
-        : DownOf<Inputs[Name]> extends KeyText<P>
-          ? Inputs[Name]
-          : 'this maps a key that is not a partition of the asset'
+      : Inputs[Name] extends string
+        ? 'this is text: import the asset and write it without quotes'
+        : ValueOf<Inputs[Name]> extends NoValue
+          ? 'this asset keeps its own data, so there is no value to load: list it in `deps`'
+          : DownOf<Inputs[Name]> extends KeyText<P>
+            ? Inputs[Name]
+            : `${DownOf<Inputs[Name]>} is not a partition of this asset`
 }
 
 /** The return type of a body: anything, unless it takes its own past value, or makes a range and keeps its own data. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
 export type Returnable<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
-type OwnOf<Inputs> = { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
+type OwnOf<Inputs> = Inputs extends readonly unknown[]
+  ? never
+  : { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
 
 type DownOf<Input> = Input extends { readonly [carries]?: { readonly down: infer Down extends string } } ? Down : never
 /** A key as text: of several dimensions it is written out. */
@@ -128,20 +146,39 @@ export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<
   Resources,
   Metadata,
   DataTable<unknown>
-> & {
-  schema: StandardSchemaV1<unknown, Row>
-  checks?: Checks<DataTable<NoInfer<Row>>>
-} & (
-    | {
-        run(args: Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>): MaybePromise<ReturnedRows<NoInfer<Row>>>
-        sql?: never
-      }
-    /** Inputs that are tables can be named in the query, too. */
-    | { sql(args: Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>): MaybePromise<Query>; run?: never }
+> &
+  Rows<Row> &
+  (
+    | WithBody<Row, Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>>
+    | WithQuery<Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>>
   )
 
+interface Rows<Row> {
+  /** The columns, and the check of each row. */
+  schema: StandardSchemaV1<unknown, Row>
+  checks?: Checks<DataTable<NoInfer<Row>>>
+}
+
+interface WithBody<Row, Args> {
+  run(args: Args): MaybePromise<ReturnedRows<NoInfer<Row>>>
+  sql?: Mistake<'a table has run or sql, not both'>
+}
+
+interface WithQuery<Args> {
+  /** Inputs that are tables can be named in the query, too. */
+  sql(args: Args): MaybePromise<Query>
+  run?: Mistake<'a table has run or sql, not both'>
+}
+
+/** Its name is what the compiler prints. */
+interface ThisCommandHasNoPartitions {
+  readonly key: never
+}
+
 /** A word of a command line, or how to make it from the partition. */
-export type Word<P> = string | ((partition: [P] extends [undefined] ? { readonly key: never } : PartitionOf<P>) => string)
+export type Word<P> =
+  | string
+  | ((partition: [P] extends [undefined] ? { readonly key: ThisCommandHasNoPartitions } : PartitionOf<P>) => string)
 
 export interface CommandOptions<P> extends Settings<P> {
   run: readonly Word<P>[]
@@ -166,7 +203,7 @@ export interface SourceOptions<Row, P> {
   tags?: Readonly<Record<string, string>>
   owners?: readonly string[]
   kinds?: readonly string[]
-  partitions?: P
+  partitions?: P & Partitioned<P>
   freshness?: Freshness
   renamedFrom?: string
 }

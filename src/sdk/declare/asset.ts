@@ -14,9 +14,9 @@ import type { DataTable } from './values.ts'
  * Something that exists because code made it, and what others build on. As an input it is loaded in the partitions that
  * belong to the one being made; its methods choose others when that is not meant.
  */
-export interface Asset<Key extends string, Value, P = undefined, Metadata = undefined> extends AnyAsset {
+export interface Asset<Key extends string, Value, P = undefined, Metadata = undefined, Inputs = Nothing> extends AnyAsset {
   readonly key: Key
-  readonly [carries]?: { readonly value: Value; readonly partitions: P; readonly metadata: Metadata }
+  readonly [carries]?: { readonly value: Value; readonly partitions: P; readonly metadata: Metadata; readonly inputs: Inputs }
   /** The window this many windows later, or earlier when negative. `along` names the dimension to count in if several are time. */
   offset(windows: number, along?: DimensionOf<P>): Mapped<Value, P, 'windows', never>
   /** Windows from one offset to another, both included: `{ from: -6, to: 0 }` are seven, the last of them its own. */
@@ -26,8 +26,9 @@ export interface Asset<Key extends string, Value, P = undefined, Metadata = unde
   /** Its newest partition. */
   last(): Mapped<Value, P, 'one', never>
   /** The partition of this key, or of these keys, whatever is being made. */
-  at(key: KeyOf<P>): Mapped<Value, P, 'one', never>
-  at(keys: readonly KeyOf<P>[]): Mapped<Value, P, 'many', never>
+  at<const Keys extends KeyOf<P> | readonly KeyOf<P>[]>(
+    keys: Keys,
+  ): Mapped<Value, P, Keys extends readonly unknown[] ? 'many' : 'one', never>
   /** Which of its partitions, one or several, each partition is made from: `{ berlin: 'eu', boston: 'us' }`. */
   map<const To extends Readonly<Record<string, KeyOf<P> | readonly KeyOf<P>[]>>>(
     table: To,
@@ -48,7 +49,7 @@ export function asset<
 >(
   key: Key,
   options: AssetOptions<Value, Inputs, P, Resources, Metadata> & Keepable<NoInfer<Value>>,
-): Asset<Key, Kept<Value>, P, Metadata> {
+): Asset<Key, Kept<Value>, P, Metadata, Inputs> {
   return define('asset', key, options, asset)
 }
 
@@ -60,7 +61,7 @@ export function table<
   P = undefined,
   Resources = Nothing,
   Metadata = undefined,
->(key: Key, options: TableOptions<Row, Inputs, P, Resources, Metadata>): Asset<Key, DataTable<Row>, P, Metadata> {
+>(key: Key, options: TableOptions<Row, Inputs, P, Resources, Metadata>): Asset<Key, DataTable<Row>, P, Metadata, Inputs> {
   return define('table', key, options, table)
 }
 

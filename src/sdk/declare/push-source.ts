@@ -1,6 +1,7 @@
 import type { z } from 'zod'
 import { type SensorSource, type sensorSource, webhookVerifications } from '../../contract/sensor.ts'
 import { invalid, show } from '../invalid.ts'
+import type { Mistake } from '../mistake.ts'
 import { checkOptionNames } from '../option-names.ts'
 import { isSchema, type StandardSchemaV1 } from '../standard-schema.ts'
 
@@ -35,7 +36,7 @@ export type WebhookOptions<Event> = {
   | {
       /** Anyone who knows the address may send. */
       verify: 'none'
-      secret?: never
+      secret?: Mistake<"verify: 'none' uses no secret">
     }
 )
 

@@ -4,8 +4,9 @@ import type { Duration } from '../duration.ts'
 import type { KeysOfSet } from '../partitions/key-changes.ts'
 import type { KeyOf } from '../partitions/partitions.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
+import type { Named } from './asset-options.ts'
 import type { PushSource } from './push-source.ts'
-import type { AnyResource, Opened } from './resource.ts'
+import type { Opened } from './resource.ts'
 import type { RunRequest, Selection } from './trigger.ts'
 import type { MaybePromise } from './values.ts'
 
@@ -24,7 +25,7 @@ export interface SensorSettings<Resources> {
   timeout?: Duration
   /** What it may run; anything unless told. */
   select?: Selection
-  resources?: Resources & Readonly<Record<string, AnyResource>>
+  resources?: Resources & Named<Resources>
   /** The name it had before: it keeps its history. */
   renamedFrom?: string
   /** False turns it off. */

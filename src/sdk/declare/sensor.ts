@@ -93,7 +93,7 @@ export const sensor = { push, poll, asset, run }
 function checkSettings(
   kind: SensorKind,
   name: string,
-  options: SensorSettings<unknown> & Pick<ToldSettings<unknown>, 'maxTries'>,
+  options: Omit<SensorSettings<unknown>, 'resources'> & Pick<ToldSettings<unknown>, 'maxTries'> & { resources?: unknown },
 ): void {
   checkedName(name, 'sensor')
   const owner = `sensor ${name}`

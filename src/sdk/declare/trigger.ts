@@ -5,6 +5,7 @@ import { callerOf } from '../caller.ts'
 import { optionsOf, withDeclaration } from '../declaration.ts'
 import { type Duration, durationMs, durationWithin, evaluationBounds } from '../duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
+import type { Mistake } from '../mistake.ts'
 import { checkOptionNames } from '../option-names.ts'
 import { type PartitionText, partitionText } from '../partitions/partition-key.ts'
 import type { AnyPartitions, KeyOf } from '../partitions/partitions.ts'
@@ -32,15 +33,17 @@ export interface RunSettings {
 }
 
 export type RunArguments<P> = [P] extends [undefined]
-  ? [options?: RunSettings & { partition?: never }]
+  ? [options?: RunSettings & { partition?: Mistake<'this asset has no partitions'> }]
   : [options: RunSettings & { partition: KeyOf<P> }]
 
-/** Requests a run of an asset, and of one partition if it has any. */
-export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<PartitionsOf<A>>): RunRequest {
+/** Requests a run of an asset, or of one partition of it. */
+export function run<A extends AnyAsset>(asset: A, ...[options]: RunArguments<PartitionsOf<A>>): RunRequest
+export function run(asset: Mistake<'this asset has partitions: write run(asset, { partition: … })'>): never
+export function run(asset: AnyAsset | Mistake<string>, options?: RunSettings & { partition?: unknown }): RunRequest {
   if (!isAsset(asset))
     throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write run(orders).')
   const { partitions } = optionsOf<{ partitions?: AnyPartitions }>(asset)
-  const { partition, key, labels, priority } = (options ?? {}) as RunSettings & { partition?: unknown }
+  const { partition, key, labels, priority } = options ?? {}
   checkOptionNames(`run(${asset.key})`, options ?? {}, ['partition', 'key', 'labels', 'priority'])
   if (partitions === undefined && partition !== undefined)
     throw invalid('bad_partition', `${asset.key} has no partitions`, `Write run(${asset.key}).`)
@@ -86,6 +89,15 @@ const scheduleOptions = [
   ...['labels', 'priority', 'pauseAfter', 'when', 'timeout', 'renamedFrom', 'enabled'],
 ]
 
+export interface Catchup {
+  /** How far back missed ticks count. */
+  window?: Duration
+  /** How many of them run at most. */
+  max?: number
+  /** True: ticks missed while the schedule was paused count, too. */
+  onResume?: boolean
+}
+
 export interface ScheduleOptions {
   /** One expression, or several of which any may fire. */
   cron: string | readonly string[]
@@ -101,7 +113,7 @@ export interface ScheduleOptions {
   /** How many windows before the one that has just closed. */
   offset?: number
   /** Ticks missed while nothing ran: how far back they count, and how many run at most. */
-  catchup?: { window?: Duration; max?: number; onResume?: boolean }
+  catchup?: Catchup
   /** What a tick does while a run of an earlier tick is unfinished. Unless told, the runs go on side by side. */
   overlap?: 'queue' | 'skip' | 'replace'
   /** Labels and priority of its runs. */

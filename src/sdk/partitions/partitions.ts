@@ -66,9 +66,12 @@ export interface TimeOptions<Start> {
   exclusions?: readonly string[]
 }
 
-/** How keys are written when the usual way does not do: strftime, such as `%d.%m.%Y`. They are plain text to the compiler then. */
-interface Format {
-  format: string
+/** Keys in a format of the author's own are plain text to the compiler. */
+type KeyIn<Format, Key> = [Format] extends [never] ? Key : string
+
+type Written<Format extends string, Key> = TimeOptions<KeyIn<Format, Key>> & {
+  /** How keys are written, in strftime's words: `%d.%m.%Y`. */
+  format?: Format
 }
 
 /** Windows begin this many minutes past the hour. */
@@ -93,64 +96,60 @@ type Time<Key, Unit = unknown> = Partitions<Key, Window, Unit>
 /** Sixty minutes are an hour; a number that is computed is not known to the compiler. */
 type Minutes<Every extends number> = number extends Every ? unknown : Every extends 60 ? 'hourly' : `${Every}m`
 
-export function daily(options: TimeOptions<DayKey> & AtHour): Time<DayKey, 'daily'>
-export function daily(options: TimeOptions<string> & AtHour & Format): Time<string, 'daily'>
-export function daily(options: TimeOptions<string> & AtHour): Time<string> {
+export function daily<Format extends string = never>(
+  options: Written<Format, DayKey> & AtHour,
+): Time<KeyIn<Format, DayKey>, 'daily'> {
   return timePartitions('daily', options)
 }
 
 /** Keys such as `2025-01-15T09`. The hour that clocks show twice in autumn is two windows, `…T02` and `…T02+0100`. */
-export function hourly(options: TimeOptions<HourKey> & AtMinute): Time<HourKey, 'hourly'>
-export function hourly(options: TimeOptions<string> & AtMinute & Format): Time<string, 'hourly'>
-export function hourly(options: TimeOptions<string> & AtMinute): Time<string> {
+export function hourly<Format extends string = never>(
+  options: Written<Format, HourKey> & AtMinute,
+): Time<KeyIn<Format, HourKey>, 'hourly'> {
   return timePartitions('hourly', options)
 }
 
 /** Keys such as `2025-01-15T09:30`; `every` is how many minutes a window has, which must fill an hour. */
-export function minutely<const Every extends number = 1>(
-  options: TimeOptions<MinuteKey> & { every?: Every },
-): Time<MinuteKey, Minutes<Every>>
-export function minutely<const Every extends number = 1>(
-  options: TimeOptions<string> & { every?: Every } & Format,
-): Time<string, Minutes<Every>>
-export function minutely(options: TimeOptions<string>): Time<string> {
+export function minutely<const Every extends number = 1, Format extends string = never>(
+  options: Written<Format, MinuteKey> & { every?: Every },
+): Time<KeyIn<Format, MinuteKey>, Minutes<Every>> {
   return timePartitions('minutely', options)
 }
 
 /** Each week is called by its first day; weeks begin on `weekday` (0 is Sunday), or on that of `start`. */
-export function weekly(options: TimeOptions<DayKey> & AtHour & { weekday?: number }): Time<DayKey, 'weekly'>
-export function weekly(options: TimeOptions<string> & AtHour & { weekday?: number } & Format): Time<string, 'weekly'>
-export function weekly(options: TimeOptions<string>): Time<string> {
+export function weekly<Format extends string = never>(
+  options: Written<Format, DayKey> & AtHour & { weekday?: number },
+): Time<KeyIn<Format, DayKey>, 'weekly'> {
   return timePartitions('weekly', options)
 }
 
 /** Keys such as `2025-01`. */
-export function monthly(options: TimeOptions<MonthKey> & OnDay): Time<MonthKey, 'monthly'>
-export function monthly(options: TimeOptions<string> & OnDay & Format): Time<string, 'monthly'>
-export function monthly(options: TimeOptions<string> & OnDay): Time<string> {
+export function monthly<Format extends string = never>(
+  options: Written<Format, MonthKey> & OnDay,
+): Time<KeyIn<Format, MonthKey>, 'monthly'> {
   return timePartitions('monthly', options)
 }
 
 /** Each quarter is called by its first month, such as `2025-04`. */
-export function quarterly(options: TimeOptions<MonthKey> & InMonth): Time<MonthKey, 'quarterly'>
-export function quarterly(options: TimeOptions<string> & InMonth & Format): Time<string, 'quarterly'>
-export function quarterly(options: TimeOptions<string> & InMonth): Time<string> {
+export function quarterly<Format extends string = never>(
+  options: Written<Format, MonthKey> & InMonth,
+): Time<KeyIn<Format, MonthKey>, 'quarterly'> {
   return timePartitions('quarterly', options)
 }
 
 /** Keys such as `2025`. */
-export function yearly(options: TimeOptions<YearKey> & InMonth): Time<YearKey, 'yearly'>
-export function yearly(options: TimeOptions<string> & InMonth & Format): Time<string, 'yearly'>
-export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
+export function yearly<Format extends string = never>(
+  options: Written<Format, YearKey> & InMonth,
+): Time<KeyIn<Format, YearKey>, 'yearly'> {
   return timePartitions('yearly', options)
 }
 
 /** Windows from one tick of a cron expression to the next, named after their start: `2025-01-15T06:00`, or in the given `format`. */
 export function cronWindows<const Expression extends string>(
   expression: Expression,
-  options: TimeOptions<string> & Partial<Format>,
+  options: TimeOptions<string> & { format?: string },
 ): Time<string, string extends Expression ? unknown : `cron ${Expression}`> {
-  return timePartitions('cron', { ...options, cron: expression }) as Time<string, never>
+  return timePartitions('cron', { ...options, cron: expression })
 }
 
 export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number], undefined, 'keys'> {
@@ -229,7 +228,7 @@ const places = ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as
 
 const timeOptions = ['start', 'end', 'timezone', 'endOffset', 'format', 'exclusions', ...places]
 
-function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<string> {
+function timePartitions<Key>(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<Key, never> {
   const { start, end, timezone = 'UTC', endOffset, format, exclusions } = options ?? {}
   const name = type === 'cron' ? 'cronWindows' : type
   const example = examples[type]
