@@ -101,7 +101,7 @@ describe('assets and what is told of them', () => {
         /no asset has the dynamic partitions "costumers"\nhint: Did you mean customers\?/,
       ],
       [['partitions', 'report', 'raw/feed'], /is made in partitions .* the request names none\nhint: Name them: .*day=\d/],
-      [['partitions', 'report', 'raw/feed', '--partition', 'day=eu'], /raw\/feed: eu is the key of no daily window/],
+      [['partitions', 'report', 'raw/feed', '--partition', 'day=eu'], /raw\/feed: No daily window has the key eu/],
     ]
     for (const [args, message] of refused) {
       const { code, stderr, stdout } = await project.servo(...args)

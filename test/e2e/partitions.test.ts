@@ -282,15 +282,15 @@ describe('partitions', () => {
     [
       'that do not exist',
       ['run', 'numbers', '--partition', '2024-12-31'],
-      /There is no partition 2024-12-31: there are 2025-01-01/,
+      /Partition 2024-12-31 not found: there are 2025-01-01/,
     ],
-    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /eu is the key of no daily window/],
+    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /No daily window has the key eu/],
     [
       'of a range the wrong way round',
       ['run', 'numbers', '--partition', '2025-02-01..2025-01-01'],
       /2025-02-01 comes after 2025-01-01\n.*Swap them: 2025-01-01\.\.2025-02-01/,
     ],
-    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist until/],
+    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist before/],
   ])('[P4] %s are refused before anything runs', async (_, args, says) => {
     const { code, stderr } = await project.servo(...args)
     expect(code).not.toBe(0)

@@ -144,7 +144,7 @@ export default defineConfig({ project: 'shop', dirs: ['assets'], environments: {
 `
     const own = projectOf({ 'servo.config.ts': config, 'assets/one.ts': ONE })
     const { code, stderr } = await own.servo('run', 'a')
-    expect(stderr).toMatch(/^error: servo\.config\.ts:2.* inProcess\(\) has the unknown option concurency\n/)
+    expect(stderr).toMatch(/^error: servo\.config\.ts:2.* inProcess\(\): unknown option `concurency`\n/)
     expect(stderr).toContain('Write inProcess({ concurrency: 8 }).')
     expect(code).toBe(2)
   })

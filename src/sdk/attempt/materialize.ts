@@ -92,8 +92,8 @@ async function storeInputs(
     if (!Object.hasOwn(declared, name))
       throw invalid(
         'unknown_input',
-        `${asset.key} has no input ${name}`,
-        `It has: ${Object.keys(declared).join(', ') || 'none'}.`,
+        `${asset.key} has no input \`${name}\``,
+        `Inputs: ${Object.keys(declared).join(', ') || 'none'}.`,
       )
   }
   const refs = Object.entries(declared)
@@ -119,7 +119,7 @@ async function storeInput(
   if (isFirst) return ref('none', [])
   if (kind === 'table' || kind === 'source') {
     if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
-      throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: give a list of rows.`)
+      throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: pass an array of rows.`)
     const { path } = await store.writeRows(given as Iterable<DataRow>)
     return ref('parquet', [{ partition_key: '', materialization_id: name, path }])
   }
@@ -143,10 +143,6 @@ function jsonInput(name: string, value: unknown): string {
   try {
     return canonicalJson(value)
   } catch (error) {
-    throw invalid(
-      'bad_input',
-      `input ${name} is not what could have been kept as JSON: ${messageOf(error)}`,
-      'Give plain values.',
-    )
+    throw invalid('bad_input', `input ${name} cannot be stored as JSON: ${messageOf(error)}`, 'Pass plain values.')
   }
 }

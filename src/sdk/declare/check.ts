@@ -43,7 +43,7 @@ function checkColumnNames(columns: readonly string[], check: string): void {
   if (columns.length > 0 && columns.every((column) => typeof column === 'string' && column !== '')) return
   throw invalid(
     'bad_check',
-    `check.${check}(${columns.map(show).join(', ')}) needs names of columns`,
+    `check.${check}(${columns.map(show).join(', ')}) needs column names`,
     `Write check.${check}('id').`,
   )
 }
@@ -54,7 +54,11 @@ export const check = {
     checkOptionNames('check.rowCount()', bounds, ['min', 'max'])
     const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
     if (!(min >= 0 && max >= min))
-      throw invalid('bad_check', `no number of rows lies between ${min} and ${max}`, 'Write check.rowCount({ min: 1 }).')
+      throw invalid(
+        'bad_check',
+        `check.rowCount() cannot pass: no number is between ${min} and ${max}`,
+        'Write check.rowCount({ min: 1 }).',
+      )
     return error(async (table) => {
       const [answer] = await table.sql<{ rows: number }>`select count(*) as rows from this`
       const rows = answer?.rows ?? 0

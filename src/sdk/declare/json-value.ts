@@ -24,11 +24,11 @@ export type NotJson<T, Path extends string = 'value', Depth extends readonly 0[]
           : T extends Date
             ? `${Path} is a Date: return its toISOString()`
             : T extends bigint
-              ? `${Path} is a bigint: return String() of it, or Number()`
+              ? `${Path} is a bigint: return String(value) or Number(value)`
               : T extends ReadonlyMap<unknown, unknown>
-                ? `${Path} is a Map: return Object.fromEntries() of it`
+                ? `${Path} is a Map: return Object.fromEntries(map)`
                 : T extends ReadonlySet<unknown>
-                  ? `${Path} is a Set: return a list, [...set]`
+                  ? `${Path} is a Set: return an array, [...set]`
                   : T extends ArrayBuffer | ArrayBufferView
                     ? `${Path} is bytes: give the asset an io`
                     : T extends symbol | ((...args: never[]) => unknown)

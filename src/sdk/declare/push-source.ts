@@ -48,13 +48,17 @@ export function webhook<Event>(options: WebhookOptions<Event>): PushSource<Event
   if (typeof path !== 'string' || !/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/.test(path))
     throw invalid(
       'bad_webhook',
-      `path of a webhook is ${show(path)}`,
+      `\`path\` of a webhook cannot be ${show(path)}`,
       'Write one word of letters, digits, "_", "." and "-": path: \'orders\'.',
     )
   const owner = `webhook ${path}`
   checkOptionNames(owner, options, ['path', 'verify', 'secret', 'schema'])
   if (!webhookVerifications.includes(verify))
-    throw invalid('bad_webhook', `verify of ${owner} is ${show(verify)}`, "Write 'standard', 'github', 'token' or 'none'.")
+    throw invalid(
+      'bad_webhook',
+      `\`verify\` of ${owner} cannot be ${show(verify)}`,
+      "Write 'standard', 'github', 'token' or 'none'.",
+    )
   const secrets = secretsOf(owner, verify, secret)
   return { data: { type: 'webhook', path, verify, secrets }, schema: checkedSchema(schema, owner) }
 }
@@ -65,19 +69,23 @@ function secretsOf(owner: string, verify: Verification, secret: unknown): string
     if (names.length === 0) return []
     throw invalid(
       'bad_secret',
-      `${owner} has a secret and verifies nothing`,
-      "Write verify: 'standard', 'github' or 'token', or leave secret out.",
+      `${owner} has a secret, but \`verify: 'none'\` does not use it`,
+      "Write verify: 'standard', 'github' or 'token', or remove `secret`.",
     )
   }
   const hint = "Name the environment variable that has it: secret: 'SHOP_WEBHOOK_SECRET'. Do not write the secret itself."
   if (names.length === 0)
-    throw invalid('bad_secret', `${owner} has no secret, and verify is '${verify}'`, `${hint} With no check: verify: 'none'.`)
+    throw invalid(
+      'bad_secret',
+      `${owner} needs a secret for \`verify: '${verify}'\``,
+      `${hint} To accept every request: verify: 'none'.`,
+    )
   if (names.length > MAX_SECRETS)
     throw invalid('bad_secret', `${owner} has ${names.length} secrets`, `Name at most ${MAX_SECRETS}.`)
   return names.map((name) => {
     if (typeof name === 'string' && /^[A-Za-z_][A-Za-z0-9_]{0,254}$/.test(name)) return name
     // What is there may be the secret itself, so it is not shown.
-    throw invalid('bad_secret', `secret of ${owner} is not the name of an environment variable`, hint)
+    throw invalid('bad_secret', `\`secret\` of ${owner} must be the name of an environment variable`, hint)
   })
 }
 
@@ -92,7 +100,8 @@ export interface PubsubOptions<Event> {
 
 export function pubsub<Event>(options: PubsubOptions<Event>): PushSource<Event> {
   const { topic, audience, serviceAccount, schema } = options ?? {}
-  if (!isText(topic)) throw invalid('bad_pubsub', `the topic is ${show(topic)}`, "Write topic: 'projects/shop/topics/orders'.")
+  if (!isText(topic))
+    throw invalid('bad_pubsub', `\`topic\` cannot be ${show(topic)}`, "Write topic: 'projects/shop/topics/orders'.")
   const owner = `pubsub ${topic}`
   checkOptionNames(owner, options, ['topic', 'audience', 'serviceAccount', 'schema'])
   for (const [name, value, example] of [
@@ -100,7 +109,7 @@ export function pubsub<Event>(options: PubsubOptions<Event>): PushSource<Event> 
     ['serviceAccount', serviceAccount, 'push@shop.iam.gserviceaccount.com'],
   ] as const) {
     if (value !== undefined && !isText(value))
-      throw invalid('bad_pubsub', `${name} of ${owner} is ${show(value)}`, `Write ${name}: '${example}'.`)
+      throw invalid('bad_pubsub', `\`${name}\` of ${owner} cannot be ${show(value)}`, `Write ${name}: '${example}'.`)
   }
   const data: SourceData = {
     type: 'pubsub',
@@ -115,5 +124,5 @@ const isText = (value: unknown): value is string => typeof value === 'string' &&
 
 export function checkedSchema<S>(schema: S, owner: string): S {
   if (isSchema(schema)) return schema
-  throw invalid('bad_schema', `${owner} has no schema`, 'Write schema: z.object({ … }).')
+  throw invalid('bad_schema', `${owner} needs a schema`, 'Write schema: z.object({ … }).')
 }

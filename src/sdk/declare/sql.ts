@@ -60,7 +60,7 @@ function isParameter(value: unknown): value is Parameter {
 
 function notSql(value: unknown): ServoError {
   const what = Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : String(value)
-  return new ServoError('invalid', 'bad_sql_value', `${what} cannot stand in a query`, {
-    hint: 'Put a table, a text, number, boolean, date or null, or another sql`…` into the braces.',
+  return new ServoError('invalid', 'bad_sql_value', `${what} cannot be a value in a query`, {
+    hint: 'Use a table, a string, number, boolean, Date or null, or another sql`…` in the braces.',
   })
 }

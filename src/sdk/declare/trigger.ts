@@ -46,24 +46,24 @@ export function run(asset: AnyAsset | Mistake<string>, options?: RunSettings & {
   const { partition, key, labels, priority } = options ?? {}
   checkOptionNames(`run(${asset.key})`, options ?? {}, ['partition', 'key', 'labels', 'priority'])
   if (partitions === undefined && partition !== undefined)
-    throw invalid('bad_partition', `${asset.key} has no partitions`, `Write run(${asset.key}).`)
+    throw invalid('bad_partition', `${asset.key} has no partitions`, 'Remove `partition`.')
   const checked = partitions?.key.safeParse(partition)
   if (checked?.error !== undefined)
     throw invalid(
       'bad_partition',
       `${show(partition)} is not a partition of ${asset.key}: ${issuesText(checked.error.issues)}`,
-      'Write run(orders, { partition }) with a key of its partitions.',
+      'Write run(orders, { partition }) with one of its partition keys.',
     )
   if (key !== undefined && (typeof key !== 'string' || key === '' || key.length > 1_000))
     throw invalid(
       'bad_run_key',
-      `the key of a run of ${asset.key} is ${show(key)}`,
-      'Write a text of up to 1000 characters, such as the id of the event.',
+      `\`key\` of run(${asset.key}) cannot be ${show(key)}`,
+      'Write a string of up to 1000 characters, such as the id of the event.',
     )
-  checkLabels('bad_labels', `labels of a run of ${asset.key}`, labels)
-  checkWholeNumber('bad_priority', `priority of a run of ${asset.key}`, priority, {
+  checkLabels('bad_labels', `\`labels\` of run(${asset.key})`, labels)
+  checkWholeNumber('bad_priority', `\`priority\` of run(${asset.key})`, priority, {
     ...{ least: -1_000, most: 1_000 },
-    hint: 'Write a number; runs with a larger one start first.',
+    hint: 'Runs with a higher number start first.',
   })
   return {
     assetKey: asset.key,
@@ -143,21 +143,29 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
   if (expressions.length === 0) checkedCron(undefined, timezone, `schedule ${name}`)
   for (const expression of expressions) checkedCron(expression, timezone, `schedule ${name}`)
   if (select === undefined)
-    throw invalid('bad_selection', `schedule ${name} has no select`, 'Write what it runs: select: [orders, revenue].')
+    throw invalid(
+      'bad_selection',
+      `schedule ${name} needs \`select\``,
+      'Write which assets it runs: select: [orders, revenue].',
+    )
   if (selectedKeys(select, `schedule ${name}`).length === 0)
-    throw invalid('bad_selection', `schedule ${name} selects nothing`, 'Write select: [orders, revenue].')
+    throw invalid('bad_selection', `schedule ${name} has an empty \`select\``, 'Write select: [orders, revenue].')
   const whole = (option: string, value: unknown, least: number, most: number, hint: string): void =>
-    checkWholeNumber('bad_schedule', `${option} of ${name}`, value, { least, most, hint })
+    checkWholeNumber('bad_schedule', `\`${option}\` of ${name}`, value, { least, most, hint })
   checkCatchup(name, catchup)
-  whole('catchup.max', catchup?.max, 0, 10_000, 'Write how many missed ticks may run at most.')
-  whole('offset', options.offset, 0, 100_000, 'Write how many windows before the one that has just closed.')
-  whole('priority', options.priority, -1_000, 1_000, 'Write a number; runs with a larger one start first.')
-  whole('pauseAfter', options.pauseAfter, 1, 20, 'Write after how many failed runs in a row it pauses itself.')
+  whole('catchup.max', catchup?.max, 0, 10_000, 'Write the most missed ticks that may run.')
+  whole('offset', options.offset, 0, 100_000, 'Write how many windows to go back from the one that just closed.')
+  whole('priority', options.priority, -1_000, 1_000, 'Runs with a higher number start first.')
+  whole('pauseAfter', options.pauseAfter, 1, 20, 'Write how many failed runs in a row pause the schedule.')
   checkSpan(name, options)
   if (options.overlap !== undefined && !overlapPolicies.includes(options.overlap))
-    throw invalid('bad_overlap', `overlap of ${name} is ${show(options.overlap)}`, "Write 'queue', 'skip' or 'replace'.")
+    throw invalid(
+      'bad_overlap',
+      `\`overlap\` of ${name} cannot be ${show(options.overlap)}`,
+      "Write 'queue', 'skip' or 'replace'.",
+    )
   if (options.renamedFrom !== undefined) checkedName(options.renamedFrom, 'schedule')
-  checkLabels('bad_schedule', `labels of ${name}`, labels)
+  checkLabels('bad_schedule', `\`labels\` of ${name}`, labels)
   checkCondition(name, options)
   return withDeclaration<Schedule>({ name }, { kind: 'schedule', name, options, ...callerOf(schedule) })
 }
@@ -165,28 +173,32 @@ export function schedule(name: string, options: ScheduleOptions): Schedule {
 function checkCatchup(name: string, catchup: unknown): void {
   if (catchup === undefined) return
   if (!isObject(catchup))
-    throw invalid('bad_schedule', `catchup of ${name} is ${show(catchup)}`, "Write catchup: { window: '24h', max: 3 }.")
-  checkOptionNames(`catchup of schedule ${name}`, catchup, ['window', 'max', 'onResume'])
+    throw invalid(
+      'bad_schedule',
+      `\`catchup\` of ${name} cannot be ${show(catchup)}`,
+      "Write catchup: { window: '24h', max: 3 }.",
+    )
+  checkOptionNames(`\`catchup\` of schedule ${name}`, catchup, ['window', 'max', 'onResume'])
   const { window, onResume } = catchup
-  if (window !== undefined) durationMs(window, `catchup.window of ${name}`)
+  if (window !== undefined) durationMs(window, `\`catchup.window\` of ${name}`)
   if (onResume !== undefined && typeof onResume !== 'boolean')
-    throw invalid('bad_schedule', `catchup.onResume of ${name} is ${show(onResume)}`, 'Write true or false.')
+    throw invalid('bad_schedule', `\`catchup.onResume\` of ${name} cannot be ${show(onResume)}`, 'Write true or false.')
 }
 
 function checkCondition(name: string, { when, timeout }: ScheduleOptions): void {
   if (when !== undefined && typeof when !== 'function')
     throw invalid(
       'bad_condition',
-      `when of ${name} is ${show(when)}`,
+      `\`when\` of ${name} must be a function, not ${show(when)}`,
       'Write when: ({ scheduledFor }) => isOpen(scheduledFor).',
     )
   if (timeout === undefined) return
-  durationWithin(timeout, evaluationBounds, `timeout of ${name}`)
+  durationWithin(timeout, evaluationBounds, `\`timeout\` of ${name}`)
   if (when === undefined)
     throw invalid(
       'bad_schedule',
-      `schedule ${name} has a timeout and no condition that it could bound`,
-      'Leave timeout out. To bound the time of an asset, write timeout there.',
+      `schedule ${name} has \`timeout\` but no \`when\``,
+      'Remove `timeout`: it limits how long `when` takes. To limit an asset, set `timeout` of the asset.',
     )
 }
 
@@ -194,19 +206,15 @@ function checkSpan(name: string, { start, end }: ScheduleOptions): void {
   checkInstant(name, 'start', start)
   checkInstant(name, 'end', end)
   if (start === undefined || end === undefined || new Date(start) <= new Date(end)) return
-  throw invalid('bad_schedule', `schedule ${name} ends before it starts`, 'Write an end that is later than start.')
+  throw invalid('bad_schedule', `schedule ${name} ends before it starts`, 'Set `end` to a time after `start`.')
 }
 
 function checkInstant(owner: string, option: string, value: string | Date | undefined): void {
   if (value === undefined || !Number.isNaN(new Date(value).getTime())) return
-  throw invalid(
-    'bad_schedule',
-    `${option} of ${owner} is ${show(value)}, which is not a moment`,
-    "Write '2025-01-15T00:00:00Z'.",
-  )
+  throw invalid('bad_schedule', `\`${option}\` of ${owner} must be a time, not ${show(value)}`, "Write '2025-01-15T00:00:00Z'.")
 }
 
 export function selectedKeys(select: Selection, owner: string): string[] {
   const list = Array.isArray(select) ? (select as readonly (AnyAsset | string)[]) : [select as AnyAsset | string]
-  return list.map((one) => (isAsset(one) ? one.key : checkedAssetKey(one, `an asset or the key of one, in ${owner}`)))
+  return list.map((one) => (isAsset(one) ? one.key : checkedAssetKey(one, `an asset or an asset key, in ${owner}`)))
 }

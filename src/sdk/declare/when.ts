@@ -52,16 +52,12 @@ export const when = {
 /** An expression and a zone that can be read, so that a mistake shows when the project is loaded. */
 export function checkedCron(cron: unknown, timezone: unknown, caller: string): { cron: string; timezone: string } {
   if (typeof cron !== 'string')
-    throw invalid(
-      'bad_cron',
-      `${caller} got ${show(cron)}, which is not a cron expression`,
-      "Write '0 5 * * *' for five o'clock each day.",
-    )
+    throw invalid('bad_cron', `${caller} needs a cron expression, not ${show(cron)}`, "Write '0 5 * * *' for 05:00 every day.")
   checkZoneName(timezone)
   try {
     return { cron: parseCron(cron).text, timezone }
   } catch (error) {
     if (!isServoError(error)) throw error
-    throw invalid('bad_cron', `${caller}: ${error.message}`, error.hint ?? "Write '0 5 * * *' for five o'clock each day.")
+    throw invalid('bad_cron', `${caller}: ${error.message}`, error.hint ?? "Write '0 5 * * *' for 05:00 every day.")
   }
 }

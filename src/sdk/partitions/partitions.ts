@@ -155,13 +155,13 @@ export function cronWindows<const Expression extends string>(
 export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number], undefined, 'keys'> {
   const wrong = !Array.isArray(list) || list.length === 0 || list.some((key) => typeof key !== 'string' || key === '')
   if (wrong || new Set(list).size !== list.length)
-    throw invalid('bad_keys', `keys(${show(list)}) needs a list of texts, each once`, "Write keys(['eu', 'us']).")
+    throw invalid('bad_keys', `keys(${show(list)}) needs an array of unique, non-empty strings`, "Write keys(['eu', 'us']).")
   for (const key of list) {
     const { error } = newKey.safeParse(key)
     if (error !== undefined)
       throw invalid(
         'bad_keys',
-        `keys() has ${show(key).slice(0, 60)}, which ${issuesText(error.issues)}`,
+        `keys() cannot contain ${show(key).slice(0, 60)}: it ${issuesText(error.issues)}`,
         'Choose another key.',
       )
   }
@@ -189,15 +189,15 @@ export function multi<Of extends Dimensions>(
   if (entries.length < 2)
     throw invalid(
       'bad_dimensions',
-      `multi() got ${entries.length} dimension(s)`,
-      'Write multi({ day, region }) with two or more.',
+      `multi() needs at least two dimensions, not ${entries.length}`,
+      'Write multi({ day, region }).',
     )
   for (const [name, of] of entries) {
     if (isPartitions(of) && of.data.type !== 'multi' && !('ranges' in of)) continue
     throw invalid(
       'bad_dimensions',
       `${name} is not a dimension`,
-      'Use daily(), hourly(), monthly() and the like, keys() or dynamic(); ranges() goes around multi().',
+      'Use daily(), hourly(), monthly() and so on, keys() or dynamic(). Put ranges() around multi().',
     )
   }
   return {
@@ -235,7 +235,7 @@ function timePartitions<Key>(type: TimeUnit, options: TimeOptions<string> & Unit
   checkOptionNames(`${name}()`, options ?? {}, timeOptions)
   for (const [which, key] of Object.entries({ start, end })) {
     if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
-    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
+    throw invalid('bad_window', `\`${which}\` of ${name}() cannot be ${show(key)}`, `Write ${which}: '${example}'.`)
   }
   checkZoneName(timezone)
   const told = { end, end_offset: endOffset, format, exclusions, ...Object.fromEntries(places.map((at) => [at, options[at]])) }
@@ -254,11 +254,11 @@ function wrongKey(
   first: string,
   { format, example }: { readonly format: string | undefined; readonly example: string },
 ): string {
-  if (format !== undefined) return `must be written as ${format}, of a window from ${first} on`
+  if (format !== undefined) return `must match ${format} and name a window from ${first} on`
   const isWritten = new RegExp(`^${example.replaceAll(/\d/g, '\\d')}$`).test(key)
-  if (!isWritten) return `must be written as ${example}`
+  if (!isWritten) return `must look like ${example}`
   if (!isDate(key)) return `${key} is not a date`
-  return key < first ? `${key} is before the first window, ${first}` : `${key} is the key of no window`
+  return key < first ? `${key} is before the first window, ${first}` : `no window has the key ${key}`
 }
 
 /** True if the calendar has the moment that a key of the usual form names: `2025-02-30` is none. */
@@ -282,8 +282,8 @@ function windowsOf(data: TimePartitions, name: string): TimeWindows {
 function refuseInexact(windows: TimeWindows, keys: object, name: string, example: string | undefined): void {
   for (const [which, key] of Object.entries(keys)) {
     if (key === undefined || windows.positionOf(key) !== undefined || (which === 'end' && isAfterLast(windows, key))) continue
-    const hint = `The first window from there on is ${windows.at(0).key}${example === undefined ? '' : `; keys look like ${example}`}.`
-    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}, which is the key of no window`, hint)
+    const hint = `The next window is ${windows.at(0).key}${example === undefined ? '' : `; keys look like ${example}`}.`
+    throw invalid('bad_window', `\`${which}\` of ${name}() is ${show(key)}, but no window has that key`, hint)
   }
 }
 

@@ -30,15 +30,15 @@ export function ranges<Key, Span, Kind>(
   if (atMost !== undefined && !(Number.isInteger(atMost) && atMost >= 1 && atMost <= MAX_KEYS_PER_RANGE))
     throw invalid(
       'bad_ranges',
-      `atMost of ranges() is ${show(atMost)}`,
+      `\`atMost\` of ranges() cannot be ${show(atMost)}`,
       `Write a whole number from 1 to ${MAX_KEYS_PER_RANGE}.`,
     )
   const time = partitions.data.type === 'multi' ? Object.values(partitions.data.dimensions).filter(isTime) : []
   if (partitions.data.type === 'multi' && time.length !== 1)
     throw invalid(
       'bad_ranges',
-      `ranges() goes along the dimension that is time, and ${time.length === 0 ? 'none is' : `${time.length} are`}`,
-      'Leave ranges() out, or the other dimensions.',
+      `ranges() needs exactly one time dimension, not ${time.length}`,
+      'Remove ranges(), or use one time dimension.',
     )
   return { ...partitions, ranges: atMost === undefined ? {} : { at_most: atMost } }
 }

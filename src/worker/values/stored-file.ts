@@ -38,8 +38,8 @@ const leadsOut = (path: string): ServoError =>
 
 /** For a file that is on record and not there. */
 export function throwMissing(path: string): never {
-  throw new ServoError('corrupt', 'value_missing', `there is nothing at ${path}`, {
-    hint: 'The file was deleted after it was made. Materialize the asset again.',
+  throw new ServoError('corrupt', 'value_missing', `${path} does not exist`, {
+    hint: 'The file was deleted after it was written. Materialize the asset again.',
     facts: { path },
   })
 }
