@@ -1,4 +1,4 @@
-/** What tests of assets import, as `servo-flow/test`. */
+/** The public API for tests of assets: `servo-flow/test`. */
 export {
   type CheckOutcome,
   type KeysBySet,

@@ -3,7 +3,7 @@ import { declarationOf } from './declaration.ts'
 /** Exists only in types: carries the type of the value. */
 export declare const carries: unique symbol
 
-/** The value of an asset that keeps its own data: no other asset can load it, but others can run after it. */
+/** The value of an asset that stores its own data: other assets cannot load it, but can depend on it. */
 export interface NoValue {
   readonly [carries]: never
 }

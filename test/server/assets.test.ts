@@ -331,7 +331,7 @@ describe('POST /assets/{key}/materializations', () => {
     ['no partition', 'raw/orders', {}, 400, 'partitions_wanted', /Name them: 2025-12-31/],
     ['a partition that is not there yet', 'raw/orders', { partition: '2026-01-01' }, 404, 'no_such_partition', /./],
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
-    ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Leave the partition out/],
+    ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Remove the partition/],
     ['a dimension that there is not', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
     ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave it out/],
     ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave it out/],
@@ -361,7 +361,7 @@ describe('POST /assets/{key}/wipe', () => {
     await call('POST', `${at('a')}/wipe`, {})
     const refused = await world.request('r2', 'b')
     await world.clock.advance(SECOND_MS)
-    expect(world.task(refused, 'b')?.error_message).toMatch(/b needs a \(its input a\), which was never made/)
+    expect(world.task(refused, 'b')?.error_message).toMatch(/b needs a \(its input a\), which was never materialized/)
     await world.request('r3', 'a')
     await world.clock.advance(SECOND_MS)
     const made = await world.request('r4', 'b')

@@ -14,13 +14,13 @@ import type { Alone, MaterializeOptions } from './materialize-options.ts'
 import { MemoryValues } from './memory-values.ts'
 
 export interface Materialized<Value> {
-  /** It was made, and no check of severity `error` failed. */
+  /** True if the attempt succeeded: no error, and no failed check of severity `error`. */
   readonly ok: boolean
   /** The value. Reading it throws the error of a failed attempt. */
   readonly value: Value
   readonly metadata: Readonly<Record<string, unknown>>
   readonly checks: Readonly<Record<string, CheckOutcome>>
-  /** By the names of dynamic sets, the keys it added and removed; nothing of what failed counts. */
+  /** The keys that it added and removed, by the names of dynamic sets. Empty if the attempt failed. */
   readonly keys: { readonly added: KeysBySet; readonly removed: KeysBySet }
   readonly error?: unknown
 }
@@ -36,7 +36,7 @@ export interface CheckOutcome {
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Runs an asset here and now, without a store and without an orchestrator. For tests. */
+/** Runs an asset in this process, without a store and without a server. For tests. */
 export function materialize<A extends AnyAsset>(asset: Alone<A> & A): Promise<Materialized<ValueOf<A>>>
 export function materialize<A extends AnyAsset>(asset: A, options: MaterializeOptions<A>): Promise<Materialized<ValueOf<A>>>
 export async function materialize(asset: AnyAsset, options: MaterializeOptions<AnyAsset> = {}): Promise<Materialized<unknown>> {

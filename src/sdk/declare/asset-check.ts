@@ -53,7 +53,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   checkOptionNames(`${kind} ${key}`, options, known[kind])
   checkBody(kind, key, options)
   checkReferences(key, options)
-  checkTexts(key, options, refuse)
+  checkTexts(options, refuse)
   checkFiles(key, options)
   if (options['timeout'] !== undefined) durationMs(options['timeout'], `\`timeout\` of ${key}`)
   if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
@@ -190,7 +190,7 @@ function checkFiles(key: string, { files, version }: GivenOptions): void {
     )
 }
 
-function checkTexts(key: string, options: GivenOptions, refuse: (name: string, hint: string) => never): void {
+function checkTexts(options: GivenOptions, refuse: (name: string, hint: string) => never): void {
   for (const name of ['description', 'version', 'group', 'pool', 'cwd']) {
     const value = options[name]
     if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a non-empty string.')

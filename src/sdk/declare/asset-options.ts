@@ -13,7 +13,7 @@ import type { Query } from './sql.ts'
 import type { DataTable, MaybePromise, ReturnedRows } from './values.ts'
 import type { Condition } from './when.ts'
 
-/** Nothing asked for. */
+/** No inputs, or no resources. */
 export type Nothing = Record<never, never>
 
 export interface RetryOptions {
@@ -23,17 +23,17 @@ export interface RetryOptions {
   initial?: Duration
   max?: Duration
   jitter?: boolean
-  /** Returns whether to try again after this error. It runs in the worker. */
+  /** Returns true to try again after this error. Runs in the worker. */
   on?: (error: unknown) => boolean
 }
 
-/** The number of attempts, or how to go about them. */
+/** The number of attempts, or a retry policy. */
 export type Retry = number | RetryOptions
 
-/** How old it may get, or the time of day by which it must be new. */
+/** The maximum age of a materialization, or the time of day by which there must be a new one. */
 export type Freshness = { within: Duration; warn?: Duration } | { by: string; timezone?: string }
 
-/** A dependency that is not loaded: an asset, some partitions of one, its own past, or the key of an asset in another project. */
+/** A dependency that Servo does not load: an asset, some of its partitions, `previous()`, or the key of an asset in another project. */
 export type Dependency = Upstream | string
 
 export interface Settings<P> {
@@ -45,34 +45,34 @@ export interface Settings<P> {
   kinds?: readonly string[]
   partitions?: P & Partitioned<P>
   deps?: readonly Dependency[]
-  /** Not available yet: a project that declares it is refused. */
+  /** Not available yet: Servo refuses projects that use it. */
   automation?: Condition
   freshness?: Freshness
   retry?: Retry
   timeout?: Duration
-  /** For an asset of a queue: how long its worker may be silent before its attempt is given up. A minute by default. */
+  /** With a `queue`: how long the worker may send no heartbeat before Servo gives up the attempt. Default: one minute. */
   heartbeatTimeout?: Duration
-  /** The pool of servo.config.ts whose limit its attempts share with others. */
+  /** A pool of servo.config.ts: its limit applies to the attempts of all assets in it. */
   pool?: string
-  /** The queue whose workers make it; the workers of this machine if absent. */
+  /** The queue whose workers run it. Default: the local workers. */
   queue?: string
-  /** A higher number goes first; from -1000 to 1000, 0 by default. */
+  /** A higher number runs first; from -1000 to 1000, default 0. */
   priority?: number
   /**
-   * While another run is making the same partition: `queue` lets its task wait, `skip` skips it and what is made from it in the same run,
-   * `replace` cancels the run that was asked for first. By default they run side by side.
+   * What a task does while another run materializes the same partition: `queue` waits, `skip` skips the task and everything downstream of it
+   * in the run, `replace` cancels the earlier run. By default both run at the same time.
    */
   overlap?: 'queue' | 'skip' | 'replace'
-  /** Not available yet: it is refused. */
+  /** Not available yet: Servo refuses projects that use it. */
   backfill?: { chunk: number }
-  /** The version of its code, instead of a hash of its file and what that imports. */
+  /** The code version. Default: a hash of the file and its imports. */
   version?: string
   /**
-   * True: whatever is made from it is stale whenever it was made again. By default, not if its data has the version that was read
-   * before. Say so if that version does not cover all that others read, such as data that the body keeps elsewhere.
+   * True: every new materialization makes downstream assets stale. By default, a materialization with the same data version does not.
+   * Set it if the data version does not cover everything that downstream assets read, such as data that the body stores elsewhere.
    */
   alwaysNew?: boolean
-  /** Its former key, so that its history stays with it. */
+  /** The former key, so that the asset keeps its history. */
   renamedFrom?: string
 }
 
@@ -107,7 +107,7 @@ type LoadableByName<Inputs, P, Kept> = {
       : Inputs[Name] extends string
         ? 'this is text: import the asset and write it without quotes'
         : ValueOf<Inputs[Name]> extends NoValue
-          ? 'this asset keeps its own data, so there is no value to load: list it in `deps`'
+          ? 'this asset stores its own data, so there is no value to load: list it in `deps`'
           : DownOf<Inputs[Name]> extends KeyText<P>
             ? Inputs[Name]
             : `${DownOf<Inputs[Name]>} is not a partition of this asset`
@@ -135,7 +135,7 @@ export type Arguments<Inputs, P, Resources, Metadata, Rows = never> = {
 
 export interface AssetOptions<Value, Inputs, P, Resources, Metadata> extends BodySettings<Inputs, P, Resources, Metadata> {
   run(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Value>
-  /** Write them after `run`, from which the compiler learns what they check. */
+  /** Write `checks` after `run`: the compiler infers the type of the value from `run`. */
   checks?: Checks<NoInfer<Value>>
   io?: Io<NoInfer<Value>>
 }
@@ -165,7 +165,7 @@ interface WithBody<Row, Args> {
 }
 
 interface WithQuery<Args> {
-  /** Inputs that are tables can be named in the query, too. */
+  /** The query can name input tables directly, too. */
   sql(args: Args): MaybePromise<Query>
   run?: Mistake<'a table has run or sql, not both'>
 }
@@ -175,7 +175,7 @@ interface ThisCommandHasNoPartitions {
   readonly key: never
 }
 
-/** A word of a command line, or how to make it from the partition. */
+/** A word of a command line, or a function that builds it from the partition. */
 export type Word<P> =
   | string
   | ((partition: [P] extends [undefined] ? { readonly key: ThisCommandHasNoPartitions } : PartitionOf<P>) => string)
@@ -186,8 +186,8 @@ export interface CommandOptions<P> extends Settings<P> {
   cwd?: string
   env?: Readonly<Record<string, string>>
   /**
-   * Further files that belong to its code: paths, folders or globs, relative to the project folder. Files of the project that `run` names
-   * belong to it anyway.
+   * Further files that count as its code: paths, folders or globs, relative to the project folder. Project files that `run` names always
+   * count.
    */
   files?: readonly string[]
   /** True if the program uses Dagster Pipes. */
@@ -196,7 +196,7 @@ export interface CommandOptions<P> extends Settings<P> {
 
 export interface SourceOptions<Row, P> {
   schema: StandardSchemaV1<unknown, Row>
-  /** Where its Parquet files are; `{key}` stands for the partition, or `{day}` for a dimension. */
+  /** Where the Parquet files are. `{key}` is replaced by the partition key, `{day}` by the value of that dimension. */
   uri: string
   description?: string
   group?: string

@@ -25,21 +25,21 @@ export interface Environment {
 }
 
 export interface WorkerQueue {
-  /** Dispatches are posted here. Without it, workers poll for them. */
+  /** The URL to which Servo posts work. Without it, workers poll. */
   push?: string
-  /** How many attempts its workers have at a time, at most; 1000 by default. */
+  /** The most attempts that its workers run at a time. Default: 1000. */
   limit?: number
 }
 
 /** Timeouts and intervals of Servo; each has a default. */
 export interface Timing {
-  /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may override it. */
+  /** How long a remote worker may send no heartbeat before its attempt counts as lost. Default: `'60s'`. Assets may override it. */
   heartbeatTimeout?: Duration
-  /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
+  /** When to offer work to a queue again if no worker has started it. Default: `'10m'`. */
   stuckDispatch?: Duration
-  /** How long attempts of a cancelled run may take to stop before they are ended; `'10s'`. */
+  /** How long attempts of a cancelled run may take to stop before Servo kills them. Default: `'10s'`. */
   cancelGrace?: Duration
-  /** The interval between sweeps over everything unfinished, in case something was missed; `'5m'`. */
+  /** How often Servo looks through all unfinished work, in case something was missed. Default: `'5m'`. */
   sweep?: Duration
 }
 
@@ -52,16 +52,16 @@ export interface Alert {
 export interface Config {
   /** The name of the project. */
   project: string
-  /** Folders whose modules are loaded; every exported definition counts. */
+  /** The folders of your modules. Servo loads them and registers every exported declaration. */
   dirs: readonly string[]
-  /** By name. Only `dev` is available yet: this machine. Without it, the project lives in a folder beside its config. */
+  /** Environments by name. Only `dev`, this machine, is available yet. Its state is in .servo beside the config. */
   environments?: Readonly<Record<string, Environment>>
-  /** Named limits: how many attempts of a pool run at once. */
+  /** Pools by name: how many attempts of a pool run at once. */
   pools?: Readonly<Record<string, number>>
   /** Queues of workers, by name: their push address and limit. `default` is the queue of the local workers. */
   queues?: Readonly<Record<string, WorkerQueue>>
   timing?: Timing
-  /** Not available yet: a project that declares some is refused. */
+  /** Not available yet: Servo refuses projects that use it. */
   alerts?: readonly Alert[]
 }
 

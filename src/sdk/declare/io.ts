@@ -9,7 +9,7 @@ export interface IoOptions<Value> {
   read(bytes: Uint8Array): MaybePromise<Value>
 }
 
-/** How values that are neither JSON nor Parquet become bytes and come back. */
+/** Writes values that are neither JSON nor rows as bytes, and reads them back. */
 export interface Io<Value> {
   readonly name: string
   write(value: Value): MaybePromise<Uint8Array | string>

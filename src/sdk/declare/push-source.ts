@@ -25,11 +25,11 @@ export type WebhookOptions<Event> = {
   schema: StandardSchemaV1<unknown, Event>
 } & (
   | {
-      /** How senders show who they are: by the Standard Webhooks rules, as GitHub does, or with a token. */
+      /** How to verify senders: Standard Webhooks, GitHub signatures, or a token. */
       verify: Exclude<Verification, 'none'>
       /**
-       * The environment variable of the server that has the secret. While a secret is replaced, name both variables, the newer
-       * one first: either counts.
+       * The environment variable of the server that holds the secret. To rotate a secret, name both variables, the newer one first:
+       * Servo accepts either.
        */
       secret: string | readonly string[]
     }
@@ -91,9 +91,9 @@ function secretsOf(owner: string, verify: Verification, secret: unknown): string
 
 export interface PubsubOptions<Event> {
   topic: string
-  /** What the token of a push must be meant for; the address of the sensor unless told. */
+  /** The audience that the token of a push must have. Default: the address of the sensor. */
   audience?: string
-  /** Who may push; whoever Google vouches for with that audience unless told. */
+  /** The service account that may push. Default: every account with a Google token for the audience. */
   serviceAccount?: string
   schema: StandardSchemaV1<unknown, Event>
 }

@@ -9,22 +9,22 @@ import type { MaybePromise } from './values.ts'
 /** Exists only in types: the opened resource. */
 declare const opens: unique symbol
 
-/** Something that assets need and that is configured by the environment: a database, an API. */
+/** Something that assets use and the environment configures: a database, an API. */
 export interface Resource<T> {
   readonly name: string
   readonly [opens]?: T
 }
 
 export type AnyResource = Resource<unknown>
-/** The opened resources that a body gets. */
+/** The opened resources in the context of a body. */
 export type Opened<Resources> = { [Name in keyof Resources]: Resources[Name] extends Resource<infer T> ? T : never }
 
 export interface ResourceOptions<Config, T> {
-  /** Each field `apiToken` of resource `shop-api` is read from the variable SERVO_SHOP_API_API_TOKEN. */
+  /** Servo reads each field from a variable: `apiToken` of resource `shop-api` from SERVO_SHOP_API_API_TOKEN. */
   config?: StandardSchemaV1<unknown, Config>
   /**
-   * Fields whose values appear in no error, log, check or metadata. Variables whose names have TOKEN, KEY, SECRET or PASSWORD
-   * in them are secret anyway.
+   * Fields to redact in errors, logs, checks and metadata. Variables whose names contain TOKEN, KEY, SECRET or PASSWORD are always
+   * redacted.
    */
   secrets?: readonly (keyof NoInfer<Config> & string)[]
   open(config: Config): MaybePromise<T>

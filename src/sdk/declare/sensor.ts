@@ -86,8 +86,8 @@ function run<const State extends WatchedRunState, Resources = Nothing>(
 }
 
 /**
- * Code that requests runs because something happened: elsewhere, of which it gets messages or for which it polls, or here, to an
- * asset or a run.
+ * Code that requests runs because something happened: a message arrived (`push`), a poll found something (`poll`), an asset was
+ * materialized or failed a check (`asset`), or a run ended (`run`).
  */
 export const sensor = { push, poll, asset, run }
 

@@ -1,7 +1,7 @@
 import { ServoError } from '../../lib/error.ts'
 import { type DataRow, type DataTable, isTable } from './values.ts'
 
-/** The values that may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
+/** A value in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
 export type SqlValue = DataTable<unknown> | Query | string | number | bigint | boolean | SqlDate | null
 
 /** The part of a Date that tells it from a list: of a list, the compiler would name the other methods that it lacks. */

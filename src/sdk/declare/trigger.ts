@@ -18,17 +18,17 @@ import { checkedCron } from './when.ts'
 export interface RunRequest {
   readonly assetKey: string
   readonly partition?: PartitionText
-  /** Of several requests with the same key only the first makes a run. */
+  /** Names the request: of several requests with the same key, only the first creates a run. */
   readonly runKey?: string
   readonly labels?: Readonly<Record<string, string>>
   readonly priority?: number
 }
 
 export interface RunSettings {
-  /** Of several requests with the same key only the first makes a run. */
+  /** Names the request: of several requests with the same key, only the first creates a run. */
   key?: string
   labels?: Readonly<Record<string, string>>
-  /** Runs with a larger one start first. */
+  /** Runs with a higher number start first. */
   priority?: number
 }
 
@@ -77,7 +77,7 @@ export function run(asset: AnyAsset | Mistake<string>, options?: RunSettings & {
 /** The assets that a schedule runs, or keys of assets in other projects. */
 export type Selection = AnyAsset | string | readonly (AnyAsset | string)[]
 
-/** A tick whose condition is asked. */
+/** The argument of `when`. */
 export interface TickToJudge {
   readonly scheduledFor: Date
   /** Fires when the condition takes too long, or when Servo stops. */
@@ -99,35 +99,35 @@ export interface Catchup {
 }
 
 export interface ScheduleOptions {
-  /** One expression, or several of which any may fire. */
+  /** A cron expression, or several: the schedule ticks when any of them does. */
   cron: string | readonly string[]
-  /** The zone in which the expressions are read; UTC unless told. */
+  /** The time zone of the cron expressions. Default: UTC. */
   timezone?: string
   select: Selection
   description?: string
-  /** No tick lies before the one or after the other: a moment such as `2025-01-15T00:00:00Z`. */
+  /** The schedule ticks neither before `start` nor after `end`: times such as `2025-01-15T00:00:00Z`. */
   start?: string | Date
   end?: string | Date
-  /** Which partitions each tick runs. Unless told, the window of time that has just closed, or all keys where there are no windows. */
+  /** The partitions that each tick runs. Default: the window that just closed, or all keys of partitions without time. */
   partitions?: string | readonly string[]
-  /** How many windows before the one that has just closed. */
+  /** How many windows to go back from the one that just closed. Default: 0. */
   offset?: number
-  /** Ticks missed while nothing ran: how far back they count, and how many run at most. */
+  /** Which ticks to catch up on that were missed while no server ran. */
   catchup?: Catchup
-  /** What a tick does while a run of an earlier tick is unfinished. Unless told, the runs go on side by side. */
+  /** What a tick does while a run of an earlier tick is unfinished. By default both run at the same time. */
   overlap?: 'queue' | 'skip' | 'replace'
   /** Labels and priority of its runs. */
   labels?: Readonly<Record<string, string>>
   priority?: number
-  /** It pauses itself when so many of its runs failed in a row. */
+  /** Pauses the schedule after this many failed runs in a row. */
   pauseAfter?: number
-  /** Asked at each tick. If it says no, the tick is skipped, with the reason. */
+  /** Called at each tick. If it returns false, Servo skips the tick and records the reason. */
   when?(tick: TickToJudge): MaybePromise<boolean | { run: boolean; reason?: string }>
-  /** How long `when` may take; 30 s unless told. */
+  /** How long `when` may take. Default: 30 seconds. */
   timeout?: Duration
-  /** The name it had before: it keeps its history. */
+  /** The former name, so that it keeps its history. */
   renamedFrom?: string
-  /** False turns it off. */
+  /** False turns it off. Default: true. */
   enabled?: boolean
 }
 

@@ -3,13 +3,13 @@ import { invalid, show } from '../invalid.ts'
 import { issuesText } from '../standard-schema.ts'
 import { type DynamicPartitions, isPartitions } from './partitions.ts'
 
-/** Keys of one dynamic set, for saying which come and which go. */
+/** Keys of one dynamic set, to add or to remove. */
 export interface KeysOfSet {
   readonly partitions: DynamicPartitions
   readonly keys: readonly string[]
 }
 
-/** Changes the keys of a dynamic set. They take effect when the attempt has succeeded, and not at all if it does not. */
+/** Changes the keys of a dynamic set. The changes take effect if the attempt succeeds. */
 export interface ChangeKeys {
   add(keys: readonly string[]): void
   remove(keys: readonly string[]): void

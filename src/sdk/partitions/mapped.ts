@@ -110,9 +110,8 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
 }
 
 /**
- * The asset that is being declared, this many windows ago: an asset cannot refer to itself before it is declared. Before the first
- * window there is none, so the value may be undefined. A table knows its rows by its schema; for other values say what they
- * are: `previous<number>()`.
+ * The asset that is being declared, `windows` windows ago, for an asset that needs its own past. It is undefined before the first window.
+ * A table knows its rows by its schema; for other values write the type: `previous<number>()`.
  */
 export function previous<Value = unknown>(windows = 1, along?: string): Own<Value> {
   if (!Number.isSafeInteger(windows) || windows < 1)

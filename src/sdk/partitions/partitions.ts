@@ -20,7 +20,7 @@ export type MinuteKey = `${DayKey}T${number}:${number}`
 export type MonthKey = `${number}-${number}`
 export type YearKey = `${number}`
 
-/** The time a partition stands for: from `start` up to, and without, `end`. */
+/** The span of time of a partition: from `start` (included) to `end` (excluded). */
 export interface Window {
   readonly start: Date
   readonly end: Date
@@ -38,12 +38,12 @@ declare const carries: unique symbol
  */
 export interface Partitions<Key, Span = undefined, Kind = unknown> {
   readonly data: PartitionData
-  /** A schema of the key, to be used inside other schemas: `z.object({ day: day.key })`. */
+  /** A schema of the key, for use in other schemas: `z.object({ day: day.key })`. */
   readonly key: z.ZodType<Key, Key>
   readonly [carries]?: { readonly key: Key; readonly span: Span; readonly kind: Kind }
 }
 
-/** Keys that come and go while the project runs. Code that holds this value may add and remove them. */
+/** Keys that are added and removed while the project runs. */
 export interface DynamicPartitions extends Partitions<string, undefined, 'dynamic'> {
   readonly data: Extract<PartitionData, { type: 'dynamic' }>
 }
@@ -54,15 +54,15 @@ export type KindOf<P> = P extends { readonly [carries]?: { readonly kind: infer 
 export type SpanOf<P> = P extends { readonly [carries]?: { readonly span: infer Span } } ? Span : never
 
 export interface TimeOptions<Start> {
-  /** The first window, by its key. */
+  /** The key of the first window. */
   start: Start
-  /** The window before which to stop. */
+  /** The key of the window before which to stop. */
   end?: Start
-  /** IANA name of the zone in which windows begin and end; UTC by default. */
+  /** The IANA time zone in which windows begin and end. Default: UTC. */
   timezone?: string
-  /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
+  /** How many windows exist before they close; if negative, how many closed windows to hold back. Default: 0. */
   endOffset?: number
-  /** Windows that do not exist: cron expressions of when they begin, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
+  /** Windows to leave out: cron expressions of their starts, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
   exclusions?: readonly string[]
 }
 
@@ -70,7 +70,7 @@ export interface TimeOptions<Start> {
 type KeyIn<Format, Key> = [Format] extends [never] ? Key : string
 
 type Written<Format extends string, Key> = TimeOptions<KeyIn<Format, Key>> & {
-  /** How keys are written, in strftime's words: `%d.%m.%Y`. */
+  /** The format of keys, as in strftime: `%d.%m.%Y`. */
   format?: Format
 }
 
@@ -109,14 +109,14 @@ export function hourly<Format extends string = never>(
   return timePartitions('hourly', options)
 }
 
-/** Keys such as `2025-01-15T09:30`; `every` is how many minutes a window has, which must fill an hour. */
+/** Keys such as `2025-01-15T09:30`. `every` is the length of a window in minutes, which must divide an hour. */
 export function minutely<const Every extends number = 1, Format extends string = never>(
   options: Written<Format, MinuteKey> & { every?: Every },
 ): Time<KeyIn<Format, MinuteKey>, Minutes<Every>> {
   return timePartitions('minutely', options)
 }
 
-/** Each week is called by its first day; weeks begin on `weekday` (0 is Sunday), or on that of `start`. */
+/** The key of a week is its first day. Weeks begin on `weekday` (0 is Sunday), or on the weekday of `start`. */
 export function weekly<Format extends string = never>(
   options: Written<Format, DayKey> & AtHour & { weekday?: number },
 ): Time<KeyIn<Format, DayKey>, 'weekly'> {
@@ -130,7 +130,7 @@ export function monthly<Format extends string = never>(
   return timePartitions('monthly', options)
 }
 
-/** Each quarter is called by its first month, such as `2025-04`. */
+/** The key of a quarter is its first month, such as `2025-04`. */
 export function quarterly<Format extends string = never>(
   options: Written<Format, MonthKey> & InMonth,
 ): Time<KeyIn<Format, MonthKey>, 'quarterly'> {
@@ -168,7 +168,7 @@ export function keys<const Keys extends readonly string[]>(list: Keys): Partitio
   return { data: { type: 'keys', keys: [...list] }, key: keySchema(z.enum(list)) }
 }
 
-/** Keys that come and go while the project runs; `name` identifies the set. */
+/** Keys that are added and removed while the project runs. `name` identifies the set. */
 export function dynamic(name: string): DynamicPartitions {
   if (typeof name !== 'string' || name === '')
     throw invalid('bad_name', `dynamic(${show(name)}) needs a name`, "Write dynamic('customers').")

@@ -27,14 +27,9 @@ function real(file: string): string | undefined {
 }
 
 const leadsOut = (path: string): ServoError =>
-  new ServoError(
-    'invalid',
-    'bad_stored_path',
-    `${JSON.stringify(path.slice(0, 200))} is not in the data folder, and is not read`,
-    {
-      hint: 'Materialize the asset again. A worker may only report what it wrote below data/.',
-    },
-  )
+  new ServoError('invalid', 'bad_stored_path', `${JSON.stringify(path.slice(0, 200))} is outside the data folder`, {
+    hint: 'Materialize the asset again. A worker may only report what it wrote below data/.',
+  })
 
 /** For a file that is on record and not there. */
 export function throwMissing(path: string): never {

@@ -20,7 +20,9 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
   await project.servo('run', 'mart/revenue', '--key', 'k')
   expect((await project.servo('run', 'raw/orders', '--key', 'k')).code).toBe(2)
   const asset = await said('why', 'asset', 'raw/orders')
-  expect(asset).toMatch(/^raw\/orders ran because the schedule often ticked at [\d: -]+\n {2}last made at [\d: -]+ by run_/)
+  expect(asset).toMatch(
+    /^raw\/orders ran because the schedule often ticked at [\d: -]+\n {2}last materialized at [\d: -]+ by run_/,
+  )
   dev.kill('SIGTERM')
   await dev.ended
 

@@ -118,7 +118,7 @@ describe('a sensor without code', () => {
   test.each([
     ['POST', '', { ...made, config: poll }, 400, 'bad_sensor', 'only code can poll'],
     ['POST', '', { ...made, asset_selection: [] }, 400, 'bad_sensor', 'says what it runs'],
-    ['POST', '', { ...made, asset_selection: ['ordrs'] }, 400, 'bad_selection', 'there is no asset "ordrs"'],
+    ['POST', '', { ...made, asset_selection: ['ordrs'] }, 400, 'bad_selection', 'asset "ordrs" not found'],
     ['POST', '', { ...made, config: { ...webhook, verify: 'github' } }, 400, 'bad_sensor', 'name the secret'],
     ['POST', '', { ...made, config: { ...webhook, fixed: { key: 'id' } } }, 400, 'bad_body', 'JSON pointer'],
     ['POST', '', { ...made, has_code: true }, 400, 'bad_body', 'has_code'],
@@ -334,7 +334,9 @@ describe('an evaluation by hand', () => {
     for (const message of ['a/1', 'b']) await desk.fail('hook', message, 1)
     const waits = await desk.post('/hook/dead-letters/a%2F1/replay', { request_id: 'r1' })
     expect([waits.status, waits.body]).toMatchObject([202, { message_id: 'a/1', evaluation: null }])
-    expect(waits.body.message).toBe('a/1 may be tried again. Its body was not kept: wait for the sender, or pass --data.')
+    expect(waits.body.message).toBe(
+      'message replayed: a/1 is tried again when its sender delivers it. Servo does not keep its body: to try it now, pass --data.',
+    )
     expect(await desk.post('/hook/dead-letters/a%2F1/replay', { request_id: 'r1' })).toEqual(waits)
     expect((await desk.post('/hook/dead-letters/a%2F1/replay')).body).toMatchObject({ status: 409, current: 'failing' })
     expect(desk.deliveries.delivered).toEqual([])
