@@ -307,7 +307,7 @@ describe('with a server', () => {
     await until(async () => (await state(run_id)) === 'CANCELLED')
     expect((await (await project.client()).runs.get(run_id)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
     const late = await project.servo('runs', 'cancel', run_id)
-    expect(late.stderr).toMatch(/^error: run_\w+ is over: cancelled\nhint: There is nothing left to cancel/)
+    expect(late.stderr).toMatch(/^error: run_\w+ has already ended: cancelled\nhint: There is nothing to cancel/)
     expect(late.code).toBe(2)
   })
 

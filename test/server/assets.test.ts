@@ -96,7 +96,7 @@ describe('GET /assets', () => {
     ['an unknown asset', '/assets?select=mart/sale', 404, 'no_such_asset', 'Did you mean mart/sales?'],
     ['a selection that is none', '/assets?select=group:', 400, 'bad_selection', undefined],
     ['a limit that is none', '/assets?limit=0', 400, 'bad_query', undefined],
-    ['a cursor from elsewhere', '/assets?cursor=%21', 400, 'bad_cursor', 'Give next_cursor of the page before'],
+    ['a cursor from elsewhere', '/assets?cursor=%21', 400, 'bad_cursor', 'Pass next_cursor of the previous page'],
   ])('refuses %s', async (_, path, status, code, hint) => {
     const { call } = await opened()
     const answer = await call('GET', path)
@@ -245,7 +245,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
 
   test.each([
     ['an unknown set', '/partitions/sets/custmers/keys', { add: ['a'] }, 404, 'no_such_set', 'Did you mean customers?'],
-    ['no key', path, {}, 400, 'no_keys', 'Give keys'],
+    ['no key', path, {}, 400, 'no_keys', 'Name keys'],
     ['an empty key', path, { add: [''] }, 400, 'bad_body', ''],
     ['a key of two lines', path, { add: ['a\nb'] }, 400, 'bad_body', ''],
     ['a key that is too long', path, { add: ['x'.repeat(513)] }, 400, 'bad_body', ''],
@@ -333,8 +333,8 @@ describe('POST /assets/{key}/materializations', () => {
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
     ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Remove the partition/],
     ['a dimension that there is not', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
-    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave it out/],
-    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave it out/],
+    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /omit it/],
+    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /omit it/],
     ['a moment that is none', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
     ['two ways to name', 'raw/orders', { partition: '2025-12-18', partitions: ['2025-12-19'] }, 400, 'bad_body', /one of them/],
   ])('[P8] refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {

@@ -228,7 +228,7 @@ describe('[A39] evaluations follow the code', () => {
   test('[A79] code that was removed is not asked, and is once it is there again', async () => {
     const pool = fakeEvaluations(fakeCommand('one'), 2)
     pool.loaded(project(1), fakeCommand('two'))
-    const reason = 'The sensor s1 was removed from the code.'
+    const reason = 'The sensor s1 was removed from the project code.'
     expect(await pool.evaluate(request('s1'))).toEqual({ outcome: 'unavailable', reason })
     expect(pool.outage()).toBeUndefined()
     pool.loaded(project(2), fakeCommand('three'))

@@ -137,5 +137,5 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
   expect((await project.servo('run', 'broken')).code).toBe(1)
   await dev.says(/on-failure {2}triggered {2}message run:/)
   const why = await project.servo('why', 'asset', 'report')
-  expect(why.stdout).toMatch(/report ran because (on-failure|on-orders|files|flaky) asked at/)
+  expect(why.stdout).toMatch(/report ran because sensor (on-failure|on-orders|files|flaky) requested it at/)
 })

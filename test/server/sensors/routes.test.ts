@@ -122,10 +122,10 @@ describe('a sensor without code', () => {
     ['POST', '', { ...made, config: { ...webhook, verify: 'github' } }, 400, 'bad_sensor', 'name the secret'],
     ['POST', '', { ...made, config: { ...webhook, fixed: { key: 'id' } } }, 400, 'bad_body', 'JSON pointer'],
     ['POST', '', { ...made, has_code: true }, 400, 'bad_body', 'has_code'],
-    ['POST', '', { ...made, name: 'files' }, 409, 'sensor_exists', 'there is a sensor files already'],
-    ['POST', '', { ...made, config: { ...webhook, path: 'taken' } }, 409, 'path_taken', 'hook has the path taken'],
-    ['PATCH', '/files', { max_tries: 1 }, 409, 'declared_in_code', 'files is declared in the code'],
-    ['DELETE', '/files', undefined, 409, 'declared_in_code', 'files is declared in the code'],
+    ['POST', '', { ...made, name: 'files' }, 409, 'sensor_exists', 'sensor files already exists'],
+    ['POST', '', { ...made, config: { ...webhook, path: 'taken' } }, 409, 'path_taken', 'the path taken is already used by hook'],
+    ['PATCH', '/files', { max_tries: 1 }, 409, 'declared_in_code', 'files is declared in the project code'],
+    ['DELETE', '/files', undefined, 409, 'declared_in_code', 'files is declared in the project code'],
     ['GET', '/fils', undefined, 404, 'no_such_sensor', 'fils'],
     ['GET', '/files/evals?cursor=x', undefined, 400, 'bad_cursor', 'cursor'],
     ['GET', '/files/evals?limit=1001', undefined, 400, 'bad_query', 'limit'],
@@ -133,7 +133,7 @@ describe('a sensor without code', () => {
     ['POST', '/files/reset-cursor', { cursor: '2025-' }, 400, 'bad_cursor_text', 'JSON'],
     ['POST', '/files/pause?expected_state_version=', {}, 400, 'bad_query', 'expected_state_version'],
     ['POST', '/files/evaluate', { data: 1 }, 400, 'takes_no_message', 'files polls'],
-    ['POST', '/hook/evaluate', {}, 400, 'data_missing', 'its data is needed'],
+    ['POST', '/hook/evaluate', {}, 400, 'data_missing', 'hook needs a message to evaluate'],
     ['POST', '/hook/dead-letters/m1/replay', {}, 404, 'no_such_message', 'm1'],
   ])('[A53] %s %s %j is refused with %d %s and records nothing', async (method, path, body, status, code, words) => {
     const desk = await Desk.open()
@@ -175,7 +175,7 @@ describe('a change of a sensor', () => {
     await desk.led.clock.advance(MINUTE_MS)
     expect((await desk.post('/files/pause')).body).toMatchObject({
       accepted_event_id: null,
-      message: 'sensor was paused already',
+      message: 'sensor was already paused',
     })
     expect((await desk.get('/files')).body).toMatchObject({
       ...{ status: 'paused', status_reason: 'paused by ada: too loud', next_poll_at: null },
@@ -381,7 +381,7 @@ describe('an evaluation by hand', () => {
     await desk.fail('watch', id, 1)
     const replay = `/watch/dead-letters/${encodeURIComponent(id)}/replay`
     expect((await desk.post(replay)).body.message).toMatch(/tried again at 20\S+, because the sensor waits after errors/)
-    expect((await desk.post(replay)).body.hint).toContain('It is tried again without that.')
+    expect((await desk.post(replay)).body.hint).toContain('Servo will try it again by itself.')
     await desk.fail('watch', id, 2)
     await desk.post('/watch/resume')
     expect((await desk.post(replay)).body.message).toBe('message replayed: it is tried again at once')
