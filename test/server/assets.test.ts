@@ -94,8 +94,8 @@ describe('GET /assets', () => {
 
   test.each([
     ['an unknown asset', '/assets?select=mart/sale', 404, 'no_such_asset', 'Did you mean mart/sales?'],
-    ['a selection that is none', '/assets?select=group:', 400, 'bad_selection', undefined],
-    ['a limit that is none', '/assets?limit=0', 400, 'bad_query', undefined],
+    ['an invalid selection', '/assets?select=group:', 400, 'bad_selection', undefined],
+    ['an invalid limit', '/assets?limit=0', 400, 'bad_query', undefined],
     ['a cursor from elsewhere', '/assets?cursor=%21', 400, 'bad_cursor', 'Pass next_cursor of the previous page'],
   ])('refuses %s', async (_, path, status, code, hint) => {
     const { call } = await opened()
@@ -253,7 +253,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     ['a key that means all', path, { add: ['*'] }, 400, 'bad_body', '', /must not be \*, which stands for all partitions/],
     ['a key that means a range', path, { add: ['a..b'] }, 400, 'bad_body', '', /must not contain \.\., which stands between/],
     ['both at once', path, { add: ['a'], remove: ['a'] }, 400, 'bad_body', 'Choose one'],
-    ['a field that there is not', path, { ad: ['a'] }, 400, 'bad_body', ''],
+    ['an unknown field', path, { ad: ['a'] }, 400, 'bad_body', ''],
   ])('[P6][P8] refuses %s, and nothing has changed', async (_, where, body, status, code, hint, why = /./) => {
     const { call, keys } = await opened()
     const answer = await call('POST', where, body)
@@ -332,10 +332,10 @@ describe('POST /assets/{key}/materializations', () => {
     ['a partition that is not there yet', 'raw/orders', { partition: '2026-01-01' }, 404, 'no_such_partition', /./],
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
     ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Remove the partition/],
-    ['a dimension that there is not', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
+    ['an unknown dimension', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
     ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /omit it/],
     ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /omit it/],
-    ['a moment that is none', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
+    ['an invalid moment', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
     ['two ways to name', 'raw/orders', { partition: '2025-12-18', partitions: ['2025-12-19'] }, 400, 'bad_body', /one of them/],
   ])('[P8] refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {
     const { call, at, world } = await opened()

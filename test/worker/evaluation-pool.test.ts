@@ -84,7 +84,7 @@ describe('[A37] code of a sensor harms only its own evaluation', () => {
   test.each([
     ['nonsense', 'hello', /file descriptor 3 belongs to Servo/],
     [
-      'a result that is none',
+      'an invalid result',
       '{"type":"completed","id":"eval_ID","took_ms":1,"result":{"outcome":"requests"}}',
       /not valid: .*runs/s,
     ],

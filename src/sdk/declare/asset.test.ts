@@ -61,7 +61,7 @@ describe('a definition', () => {
 describe('what is wrong is said with what to write instead', () => {
   const cases: [string, () => unknown, RegExp, RegExp][] = [
     ['a key with spaces', () => asset('my orders', { run: body }), /"my orders" is not an asset key/, /'my_orders'/],
-    ['a key that is no text', () => loose(asset)(7, { run: body }), /7 is not an asset key/, /mart\/revenue/],
+    ['a key that is not text', () => loose(asset)(7, { run: body }), /7 is not an asset key/, /mart\/revenue/],
     ['no options', () => loose(asset)('a'), /asset a needs options/, /asset\('a', \{/],
     ['no body', () => loose(asset)('a', {}), /asset a needs a body/, /run: \(\) => value/],
     [
@@ -161,7 +161,7 @@ describe('what is wrong is said with what to write instead', () => {
       /'30s'/,
     ],
     [
-      'a dependency that is none',
+      'an invalid dependency',
       () => loose(asset)('a', { run: body, deps: [undefined] }),
       /undefined is not an asset or an asset key, in `deps` of a/,
       /joined by/,
@@ -191,25 +191,25 @@ describe('what is wrong is said with what to write instead', () => {
       /another/,
     ],
     [
-      'a resource that is none',
+      'an invalid resource',
       () => loose(asset)('a', { run: body, resources: { db: {} } }),
       /resource `db` of a cannot be \{\}/,
       /resource\(\)/,
     ],
     [
-      'a check that is none',
+      'an invalid check',
       () => loose(asset)('a', { run: body, checks: { c: true } }),
       /check "c" of a must be a function or a check, not true/,
       /check\.unique/,
     ],
     [
-      'partitions that are none',
+      'invalid partitions',
       () => loose(asset)('a', { run: body, partitions: 'daily' }),
       /`partitions` of a cannot be "daily"/,
       /daily\(/,
     ],
     [
-      'an owner that is no list',
+      'an owner that is not a list',
       () => loose(asset)('a', { run: body, owners: 'me' }),
       /`owners` of a cannot be "me"/,
       /owners: \['data'\]/,
@@ -227,7 +227,7 @@ describe('what is wrong is said with what to write instead', () => {
       /`backfill` of a cannot be \{"chunk":-1\}/,
       /chunk: 10/,
     ],
-    ['an overlap there is not', () => loose(asset)('a', { run: body, overlap: 'wait' }), /"wait"/, /'queue'/],
+    ['an unknown overlap', () => loose(asset)('a', { run: body, overlap: 'wait' }), /"wait"/, /'queue'/],
     [
       'freshness without a time',
       () => loose(asset)('a', { run: body, freshness: { by: '7' } }),
@@ -235,19 +235,19 @@ describe('what is wrong is said with what to write instead', () => {
       /'07:30'/,
     ],
     [
-      'an automation that is none',
+      'an invalid automation',
       () => loose(asset)('a', { run: body, automation: 'eager' }),
       /`automation` of a cannot be "eager"/,
       /when\.eager/,
     ],
-    ['a former key that is none', () => asset('a', { run: body, renamedFrom: ' ' }), /not the former key of a/, /joined by/],
+    ['an invalid former key', () => asset('a', { run: body, renamedFrom: ' ' }), /not the former key of a/, /joined by/],
     [
-      'a metadata schema that is none',
+      'an invalid metadata schema',
       () => loose(asset)('a', { run: body, metadata: {} }),
       /`metadata` of a must be a schema/,
       /z\.object/,
     ],
-    ['an io that is none', () => loose(asset)('a', { run: body, io: 'pickle' }), /`io` of a cannot be "pickle"/, /io\('image'/],
+    ['an invalid io', () => loose(asset)('a', { run: body, io: 'pickle' }), /`io` of a cannot be "pickle"/, /io\('image'/],
     [
       'an io called json',
       () => io('json', { write: () => '', read: () => 1 }),
@@ -265,7 +265,7 @@ describe('what is wrong is said with what to write instead', () => {
       /from: -6, to: 0/,
     ],
     [
-      'a partition that is none',
+      'an invalid partition',
       () => loose(cities.at)('rome'),
       /"rome" is not a partition of cities/,
       /one of its partition keys|at least one/,
@@ -322,7 +322,7 @@ describe('what is wrong is said with what to write instead', () => {
       /table a uses ranges\(\), but Servo cannot split a stored range by partition/,
       /command\(\)/,
     ],
-    ['a dimension there is not', () => loose(orders.all)('country'), /no dimension "country"/, /day, region/],
+    ['an unknown dimension', () => loose(orders.all)('country'), /no dimension "country"/, /day, region/],
     [
       'a partition of unpartitioned',
       () => loose(run)(plain, { partition: 'x' }),
@@ -331,7 +331,7 @@ describe('what is wrong is said with what to write instead', () => {
     ],
     ['a run without partition', () => loose(run)(orders), /undefined is not a partition of raw\/orders/, /partition/],
     [
-      'a partition there is not',
+      'an unknown partition',
       () => loose(run)(orders, { partition: { day: '2025-02-30', region: 'mars' } }),
       /day: .*region: /,
       /key/,
@@ -355,7 +355,7 @@ describe('what is wrong is said with what to write instead', () => {
       /select: /,
     ],
     [
-      'a zone there is not',
+      'an unknown zone',
       () => schedule('s', { cron: '@daily', timezone: 'Paris', select: plain }),
       /"Paris" is not a time zone/,
       /Europe/,
@@ -381,7 +381,7 @@ describe('what is wrong is said with what to write instead', () => {
     ],
     ['a resource that cannot be opened', () => loose(resource)('db', {}), /resource db needs `open`/, /open: /],
     ['a name with a slash', () => resource('a/b', { open: body }), /"a\/b" is not a valid name for a resource/, /letters/],
-    ['a condition that is none', () => loose(when.eager().and)(1), /1 is not a condition/, /when\.eager/],
+    ['an invalid condition', () => loose(when.eager().and)(1), /1 is not a condition/, /when\.eager/],
     ['a check of no column', () => check.unique(), /check\.unique\(\) needs column names/, /'id'/],
     ['bounds that cross', () => check.rowCount({ min: 2, max: 1 }), /between 2 and 1/, /min: 1/],
     ['a bucket without scheme', () => s3('bucket'), /s3\("bucket"\) must name a bucket/, /s3:\/\//],

@@ -77,7 +77,7 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
       /select/,
     ],
     [
-      'a resource that is none',
+      'an invalid resource',
       () => loose(sensor.push)('s', { source: open, on, resources: { a: 1 } }),
       /resource `a` of sensor s cannot be 1/,
       /resource\(\)/,
@@ -95,7 +95,7 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
       /Write a non-empty string\./,
     ],
     [
-      'a former name that is none',
+      'an invalid former name',
       () => sensor.push('s', { source: open, on, renamedFrom: '' }),
       /"" is not a valid name for a sensor/,
       /letters/,
@@ -122,7 +122,7 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
     ['nothing to watch', () => sensor.asset('s', { watch: [], on }), /needs something to `watch`/, /watch: \[orders\]/],
     ['no watch at all', () => loose(sensor.asset)('s', { on }), /needs something to `watch`/, /watch/],
     [
-      'a watch that is no key',
+      'a watch that is not a key',
       () => sensor.asset('s', { watch: 'a b', on }),
       /"a b" is not an asset or an asset key, in sensor s/,
       /joined by/,
@@ -171,15 +171,15 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
       /webhook a: unknown option `token`/,
       /secret/,
     ],
-    ['a topic that is none', () => pubsub({ topic: '', schema }), /`topic` cannot be ""/, /projects/],
+    ['an invalid topic', () => pubsub({ topic: '', schema }), /`topic` cannot be ""/, /projects/],
     [
-      'an audience that is none',
+      'an invalid audience',
       () => pubsub({ topic: 't', audience: '', schema }),
       /`audience` of pubsub t cannot be ""/,
       /https/,
     ],
     [
-      'a condition that is no code',
+      'a condition that is not code',
       () => loose(schedule)('s', { cron: '@daily', select: plain, when: true }),
       /`when` of s must be a function, not true/,
       /scheduledFor/,
@@ -203,7 +203,7 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
       /Did you mean `max`\? Options: window, max, onResume/,
     ],
     [
-      'a catch-up that is none',
+      'an invalid catch-up',
       () => loose(schedule)('s', { cron: '@daily', select: plain, catchup: '1h' }),
       /`catchup` of s cannot be "1h"/,
       /window: '24h'/,
@@ -221,7 +221,7 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
       /object of strings/,
     ],
     [
-      'a priority that is no number',
+      'a priority that is not a number',
       () => loose(run)(plain, { priority: 'high' }),
       /`priority` of run\(plain\) must be a whole number from -1000 to 1000, not "high"/,
       /higher/,

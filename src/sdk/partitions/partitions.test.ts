@@ -161,7 +161,7 @@ describe('a definition that cannot be meant is refused where it is written', () 
       'bad_window',
       /`start` of weekly\(\) is "2025-01-07", but no window has that key/,
     ],
-    ['a start that is no date', () => daily({ start: '2025-02-30' }), 'bad_window', /start/],
+    ['a start that is not a date', () => daily({ start: '2025-02-30' }), 'bad_window', /start/],
     ['an end before the start', () => daily({ start: '2025-01-02', end: '2025-01-01' }), 'bad_window', /is after `end`/],
     [
       'an offset as zone',

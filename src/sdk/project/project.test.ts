@@ -239,7 +239,7 @@ describe('a project without a usable config', () => {
       /the limit of pool api cannot be 0/,
     ],
     [
-      'a name that is none',
+      'an invalid name',
       "export default { project: 'my shop', dirs: ['assets'] }\n",
       /"my shop" is not a valid name for a project/,
     ],

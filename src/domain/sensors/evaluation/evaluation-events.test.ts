@@ -81,7 +81,7 @@ describe('the result of an evaluation', () => {
       { runs: [orders, { asset_selection: ['order'] }] },
       'asset order not found. Did you mean orders?',
     ],
-    ['a partition that is none', { runs: [{ asset_selection: ['orders[2025-01-15]'] }] }, 'orders has no partitions'],
+    ['an invalid partition', { runs: [{ asset_selection: ['orders[2025-01-15]'] }] }, 'orders has no partitions'],
     [
       'more keys than an event has room for',
       {
