@@ -98,8 +98,13 @@ describe('servo query says what is wrong, and what to do', () => {
   const cases: [string, () => string[], number, RegExp][] = [
     ['an unknown table', () => [dir, 'from run'], 2, /error: table run not found\nhint: Tables: .*runs, /],
     ['an unknown column', () => [dir, 'select stat from runs'], 2, /error: Binder Error.*stat/],
-    ['bad SQL', () => [dir, 'selekt'], 2, /error: the SQL cannot be read/],
-    ['a statement that writes', () => [dir, 'drop table runs'], 2, /error: only queries are run here\nhint: Write one SELECT/],
+    ['bad SQL', () => [dir, 'selekt'], 2, /error: the SQL cannot be parsed/],
+    [
+      'a statement that writes',
+      () => [dir, 'drop table runs'],
+      2,
+      /error: only queries are allowed here\nhint: Write one SELECT/,
+    ],
     ['no such folder', () => [path.join(folder, 'nowhere'), 'select 1'], 2, /error: there is no folder .*nowhere\nhint: /],
     ['a file instead of a folder', () => [import.meta.filename, 'select 1'], 2, /error: there is no folder/],
     ['a folder of something else', () => [os.tmpdir(), 'select 1'], 2, /error: .* is not a Servo folder\nhint: /],

@@ -327,7 +327,7 @@ describe('with a server', () => {
     const twins = [0, keys.findIndex((key, i) => i > 0 && idOf(key).startsWith(start))].map((i) => keys[i] as string)
     for (const key of twins) await project.json('run', 'ok', '--key', key)
     const ambiguous = await project.servo('runs', 'show', start)
-    expect(ambiguous.stderr).toMatch(new RegExp(`^error: ${start} is the beginning of several runs\nhint: Write more of it: `))
+    expect(ambiguous.stderr).toMatch(new RegExp(`^error: several runs start with ${start}\nhint: Write more characters: `))
     for (const key of twins) expect(ambiguous.stderr).toContain(idOf(key))
     expect(ambiguous.code).toBe(2)
   })

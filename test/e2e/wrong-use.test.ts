@@ -128,7 +128,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
   ])('a setting of the environment that is none: %s=%s', async (name, value, allowed) => {
     const own = projectOf({ 'assets/one.ts': ONE })
     const { code, stderr } = await own.begin(['run', 'a'], { [name]: value }).ended
-    expect(stderr).toBe(`error: ${name} is "${value}"\nhint: Set ${name} to ${allowed}, or unset it.\n`)
+    expect(stderr).toBe(`error: ${name} cannot be "${value}"\nhint: Set ${name} to ${allowed}, or unset it.\n`)
     expect(code).toBe(2)
   })
 

@@ -172,12 +172,7 @@ describe('[A34] a sensor or a condition that cannot work is refused where it is 
       /secret/,
     ],
     ['an invalid topic', () => pubsub({ topic: '', schema }), /`topic` cannot be ""/, /projects/],
-    [
-      'an invalid audience',
-      () => pubsub({ topic: 't', audience: '', schema }),
-      /`audience` of pubsub t cannot be ""/,
-      /https/,
-    ],
+    ['an invalid audience', () => pubsub({ topic: 't', audience: '', schema }), /`audience` of pubsub t cannot be ""/, /https/],
     [
       'a condition that is not code',
       () => loose(schedule)('s', { cron: '@daily', select: plain, when: true }),

@@ -50,7 +50,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   }
   expect(await refused()).toMatch(/^error: nothing is selected\nhint: .*servo run --stale/)
   expect(await refused('quick', '--partition', 'eu')).toMatch(
-    /^error: the request names the partition eu, and quick has no partitions\n/,
+    /^error: the request names the partition eu, but quick has no partitions\n/,
   )
   expect(await refused('per', '--partition', '*')).toContain('regions has no keys yet; add some: servo partitions add regions')
   expect(await refused('fixed', '--partition', 'latest')).toMatch(
@@ -74,7 +74,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   // A plan is made once: keys that the run itself adds are for the next one.
   const listed = await project.servo('run', 'feed', 'lists', 'per', '--partition', '*')
   expect(listed.stderr).toMatch(
-    /^feed is left out: it is a source: other programs make it\nper is left out: regions has no keys yet/,
+    /^feed is left out: other programs materialize this source\nper is left out: regions has no keys yet/,
   )
   expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 task') })
   project.write('regions', 'eu us asia')

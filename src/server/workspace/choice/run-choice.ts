@@ -82,7 +82,7 @@ function refuseUnpartitioned({ order }: ChosenWork, named: readonly string[], pa
 function namedSources(selection: readonly string[], graph: AssetGraph): LeftOut[] {
   const named = selection.map((entry) => (graph.assets.has(entry) ? entry : (plainKey(entry) ?? '')))
   const sources = [...new Set(named)].filter((key) => graph.assets.has(key) && !graph.canBeMade(key))
-  return sources.map((key) => ({ asset_key: key, why: 'it is a source: other programs make it' }))
+  return sources.map((key) => ({ asset_key: key, why: 'other programs materialize this source' }))
 }
 
 function whyEmpty(definition: PartitionDefinition | undefined): string {
