@@ -39,7 +39,7 @@ describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS
       await sleep(Math.random() * 300)
       old.kill('SIGCONT')
       const { code, stderr } = await old.ended
-      expect(stderr).toContain('another process now leads this project')
+      expect(stderr).toContain('another process leads this project now')
       expect(code).toBe(3)
       const answer = await inFlight
       if (answer !== 'no answer') expect(answer).toBeGreaterThanOrEqual(400)

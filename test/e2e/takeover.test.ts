@@ -59,7 +59,7 @@ test('[E7] a servo rebuild that was stopped until servo dev took over writes not
   const pipe = fs.openSync(project.file('pipe'), fs.constants.O_RDWR)
   const { code, stdout, stderr } = await rebuild.ended
   fs.closeSync(pipe)
-  expect(stderr).toMatch(/^error: another process now leads this project.*\nhint: .*again/)
+  expect(stderr).toMatch(/^error: another process leads this project now.*\nhint: .*again/)
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
   const client = project.clientOf(dev)
   await until(async () => (await client.runs.get(run_id)).run['state'] === 'SUCCEEDED', 'the run to succeed')

@@ -21,7 +21,7 @@ export async function checkLeads(lease: Leading | undefined): Promise<void> {
 }
 
 export function deposed(): ServoError {
-  return new ServoError('conflict', 'deposed', 'another process now leads this project', {
+  return new ServoError('conflict', 'deposed', 'another process leads this project now', {
     hint: 'Send the request to that process. Requests to this one that were not acknowledged may or may not have been written.',
   })
 }

@@ -55,7 +55,7 @@ test('commands about sensors work without a server, and say that none is evaluat
   expect(await project.json('sensors', 'resume', 'inbox')).toMatchObject([{ message: 'sensor resumed' }])
   expect(await project.servo('sensors', 'reset-cursor', 'inbox')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('which has no cursor'),
+    stderr: expect.stringContaining('inbox has no cursor'),
   })
   expect((await project.servo('sensors', 'evals', 'inbox')).stdout).toBe('no evaluations\n')
   expect(await project.json('sensors', 'dead-letters', 'inbox')).toEqual({ dead_letters: [], next_cursor: null })
