@@ -61,6 +61,7 @@ export type {
 } from './sdk/declare/sensor-options.ts'
 export { type Query, type SqlValue, sql } from './sdk/declare/sql.ts'
 export {
+  type Catchup,
   type RunArguments,
   type RunRequest,
   type RunSettings,

@@ -1,8 +1,8 @@
-/** What tests of assets import, as `servo-flow/test`. */
+/** The public API for tests of assets: `servo-flow/test`. */
 export {
   type CheckOutcome,
   type KeysBySet,
   type Materialized,
-  type MaterializeOptions,
   materialize,
 } from './sdk/attempt/materialize.ts'
+export type { MaterializeOptions } from './sdk/attempt/materialize-options.ts'

@@ -45,7 +45,7 @@ export function localApp(options: AppOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
-    problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
+    problemResponse(new ServoError('not_found', 'no_such_route', `route ${c.req.method} ${c.req.path} not found`)),
   )
   app.use(leaveUnread)
   // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.

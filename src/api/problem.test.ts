@@ -48,7 +48,7 @@ describe('an error becomes a problem', () => {
     expect(response.headers.get('content-type')).toBe('application/problem+json')
     expect(await response.json()).toEqual({
       type: 'urn:servo:problem:bad_body',
-      title: 'The request is not valid',
+      title: 'Invalid request',
       status: 400,
       detail: 'capacity: too small',
       code: 'bad_body',

@@ -69,22 +69,22 @@ const statusOfCode: Readonly<Record<string, number>> = {
 const OUR_FAULT = 'Something is wrong with Servo'
 
 const titles: Readonly<Record<number, string>> = {
-  400: 'The request is not valid',
+  400: 'Invalid request',
   401: 'Not authenticated',
   403: 'Not allowed',
   404: 'Not found',
   405: 'Method not allowed',
   409: 'Conflict',
-  413: 'The request is too large',
+  413: 'Request too large',
   415: 'Unsupported content type',
-  422: 'The message does not fit',
+  422: 'The message does not match the schema',
   500: OUR_FAULT,
-  503: 'Something that Servo needs cannot be reached',
+  503: 'Service unavailable',
 }
 
 /** Not every 500 is our fault, and not every 503 means that something cannot be reached. */
 const titleOfCode: Readonly<Record<string, string>> = {
-  sensor_failed: 'The sensor could not take the message',
+  sensor_failed: 'The sensor failed',
   paused: 'The sensor is paused',
   disabled: 'The sensor is disabled',
   automation_paused: 'All automation is paused',

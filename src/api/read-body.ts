@@ -20,7 +20,7 @@ export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promi
     throw badBody(issue?.path ?? [], issue?.message ?? 'is not valid')
   }
   const unknown = unknownField(value, parsed.data)
-  if (unknown !== undefined) throw badBody(unknown, 'is not a field of this request')
+  if (unknown !== undefined) throw badBody(unknown, 'is not a known field of this request')
   return parsed.data
 }
 
@@ -49,7 +49,7 @@ export function mediaTypeOf(headers: Headers): MediaType {
 /** What is wrong with the form of a body. */
 export function unsupported(given: string, encoding: string): string {
   if (encoding !== 'identity') return `unsupported content encoding ${encoding}`
-  return given === '' ? 'the content type is missing' : `unsupported content type ${given}`
+  return given === '' ? 'the request has no content type' : `unsupported content type ${given}`
 }
 
 function checkMediaType(request: Request): void {
@@ -123,7 +123,7 @@ function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefin
 function badBody(path: readonly PropertyKey[], why: string): ServoError {
   const field = path.map(String).join('.')
   return new ServoError('invalid', 'bad_body', `${field === '' ? 'the body' : field}: ${why}`, {
-    hint: 'Correct the request; repeating it as it is will not help.',
+    hint: 'Fix the request: repeating it unchanged will fail again.',
     facts: field === '' ? {} : { field },
   })
 }

@@ -12,14 +12,14 @@ export function refuseStrangers(headers: Headers, hosts: readonly string[]): voi
   const origin = headers.get('origin')
   // A page on another port of this machine is as much a stranger as any other.
   if (origin !== null && !hosts.some((own) => origin === `http://${own}${port && `:${port}`}`))
-    throw forbidden(`pages of ${origin.slice(0, 100)} may not speak to this server`)
+    throw forbidden(`pages of ${origin.slice(0, 100)} may not call this server`)
   const site = headers.get('sec-fetch-site')
   // `none`: a person typed the address.
   if (site !== null && site !== 'same-origin' && site !== 'none')
-    throw forbidden('pages of other sites may not speak to this server')
+    throw forbidden('pages of other sites may not call this server')
 }
 
 const forbidden = (message: string): ServoError =>
   new ServoError('invalid', 'forbidden', message, {
-    hint: 'Use the servo command, or a program that is not a browser. Pages can call only the server that they came from.',
+    hint: 'Use the servo command, or another program that is not a browser. A page can only call the server it came from.',
   })

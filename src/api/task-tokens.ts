@@ -125,7 +125,7 @@ function readGrant(body: string): VerifiedGrant | undefined {
 
 function checkKey(id: string, secret: Uint8Array): void {
   if (!KEY_ID.test(id)) {
-    throw new ServoError('invalid', 'bad_key_id', `${JSON.stringify(id.slice(0, 80))} cannot be the id of a signing key`, {
+    throw new ServoError('invalid', 'bad_key_id', `${JSON.stringify(id.slice(0, 80))} is not a valid id of a signing key`, {
       hint: 'Use 1 to 64 of A-Z a-z 0-9 _ -.',
     })
   }

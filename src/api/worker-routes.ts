@@ -24,7 +24,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
-    problemResponse(new ServoError('not_found', 'no_such_route', `there is no ${c.req.method} ${c.req.path}`)),
+    problemResponse(new ServoError('not_found', 'no_such_route', `route ${c.req.method} ${c.req.path} not found`)),
   )
 
   const tasks = '/api/v1/orchestration/tasks/:task_id'
@@ -63,7 +63,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Hono {
 
   // The route has an older name; elsewhere "claim" is about the lease.
   app.post('/api/v1/orchestration/workers/claim', async (c) => {
-    if (!(await options.mayTakeWork(bearer(c)))) throw unauthenticated('the token is not known')
+    if (!(await options.mayTakeWork(bearer(c)))) throw unauthenticated('unknown token')
     const { wait_ms, ...request } = await readBody(c.req.raw, takeWorkBody)
     const work = await waitForWork(callbacks, request, { waitMs: wait_ms, clock, hungUp: c.req.raw.signal })
     return c.json({ dispatches: work.map((envelope) => withReturnAddress(envelope, options)) })
@@ -100,21 +100,21 @@ function refuseIgnored(verdict: Verdict): void {
   }
   if (verdict.kind !== 'ignored') return
   throw new ServoError('conflict', verdict.reason, `nothing was recorded: ${verdict.reason.replaceAll('_', ' ')}`, {
-    hint: 'Stop, and discard what this attempt made: the task has ended, or a later attempt has it.',
+    hint: 'Stop, and discard the output of this attempt: the task has ended, or a later attempt is running.',
     facts: { should_cancel: true },
   })
 }
 
 const alreadyStarted = (): ServoError =>
   new ServoError('conflict', 'already_started', 'another worker has begun this attempt', {
-    hint: 'Stop. Queues deliver twice now and then; the first worker goes on.',
+    hint: 'Stop. Queues sometimes deliver twice; the first worker continues.',
     facts: { should_cancel: true },
   })
 
 function refusal(reason: TokenRefusal): ServoError {
   if (reason !== 'expired') return unauthenticated(`the token is not valid: ${reason.replaceAll('_', ' ')}`)
   return new ServoError('invalid', 'token_expired', 'the token has expired', {
-    hint: 'Send heartbeats, and use the token that their answers bring from then on.',
+    hint: 'Send heartbeats, and use the new token from each answer.',
   })
 }
 

@@ -58,7 +58,7 @@ export type EvaluationRequest = {
 const askedRun = z.object({
   asset_selection: z.array(text).min(1),
   partition_selection: z.array(text).nullish(),
-  /** Of several requests with the same key only the first makes a run. */
+  /** Names the request: of several requests with the same key, only the first creates a run. */
   key: z.string().min(1).max(1_000).nullish(),
   labels: z.record(text, z.string().max(1_000)).optional(),
   priority: z.number().int().min(-1_000).max(1_000).optional(),

@@ -21,7 +21,7 @@ const fields = {
   asset_selection: z.array(text).min(1).max(10_000),
   /** Absent: the window of time that has just closed, or all keys where there are no windows. */
   partition_selection: z.array(text).min(1).max(100_000).nullish(),
-  /** How many windows before the one that has just closed. */
+  /** How many windows to go back from the one that just closed. Default: 0. */
   partition_offset: z.number().int().min(0).max(100_000),
   /** How old a missed tick may be and still run. */
   catchup_window_minutes: z.number().int().min(0).max(5_256_000),
@@ -34,7 +34,7 @@ const fields = {
     .record(name, z.string().max(8_192))
     .refine((labels) => !Object.hasOwn(labels, '__proto__'), 'must not have the key __proto__'),
   priority: z.number().int().min(-1_000).max(1_000),
-  /** It pauses itself when so many of its runs failed in a row. */
+  /** Pauses the schedule after this many failed runs in a row. */
   pause_after: z.number().int().min(1).max(20).nullish(),
   /** True if code decides at each tick whether it runs. */
   has_condition: z.boolean(),

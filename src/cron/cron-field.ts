@@ -41,7 +41,7 @@ export function valuesOf(item: string, field: Field, text: string): number[] {
   const [range = '', step, ...rest] = item.split('/')
   if (rest.length > 0) throw badField(field, item, text)
   const every = step === undefined ? 1 : digits(step)
-  if (every === undefined || every < 1) throw badField(field, item, text, 'the step after / is a number from 1 on')
+  if (every === undefined || every < 1) throw badField(field, item, text, 'the step after / must be a number of at least 1')
   const [from, to] = boundsOf(range, step !== undefined, field, text)
   const values: number[] = []
   for (let value = from; value <= to; value += every) values.push(field.min + ((value - field.min) % field.size))

@@ -70,7 +70,11 @@ export function parseCron(text: string): Cron {
     weekdays: weekdaysOf(any(weekday), any(day), text),
   }
   if (!isPossible(cron)) {
-    throw badCron(text, 'no month it names has a day it names', 'Name a day that exists, or L for the last day of the month.')
+    throw badCron(
+      text,
+      'it never fires: none of its months has one of its days',
+      'Name a day that exists, or L for the last day of the month.',
+    )
   }
   return cron
 }
@@ -79,7 +83,7 @@ function expand(text: string): string {
   if (!text.startsWith('@')) return text
   const meaning = Object.hasOwn(aliases, text.toLowerCase()) ? aliases[text.toLowerCase()] : undefined
   if (meaning !== undefined) return meaning
-  throw badCron(text, 'there is no such alias', `Write one of ${Object.keys(aliases).join(' ')}, or five fields.`)
+  throw badCron(text, 'unknown alias', `Write one of ${Object.keys(aliases).join(' ')}, or five fields.`)
 }
 
 const ascending = (a: number, b: number) => a - b
@@ -122,7 +126,7 @@ function nthWeekdays(item: string, text: string): number[] | undefined {
   if (which === undefined) return undefined
   const n = digits(which)
   if (rest.length > 0 || n === undefined || n < 1 || n > 5) {
-    throw badField(fields.weekday, item, text, 'what follows # is 1 to 5, the number of that weekday in its month')
+    throw badField(fields.weekday, item, text, '# is followed by 1 to 5: which of those weekdays in the month')
   }
   const days = /^[a-z]+-[a-z]+$/i.test(word) ? valuesOf(word, fields.weekday, text) : [oneValue(word, fields.weekday, text)]
   return days.map((day) => (day % 7) * 8 + n)

@@ -9,10 +9,10 @@ export function checkZoneName(name: unknown): asserts name is string {
   if (typeof name === 'string' && /^(?:UTC|GMT)?[+-]\d/i.test(name))
     throw badZone(
       `${shown} is an offset, not a time zone`,
-      "Write the IANA name of the zone, such as 'Asia/Kolkata' or 'Europe/Paris', or 'UTC': an offset does not say when clocks are changed.",
+      "Write the IANA name of the zone, such as 'Asia/Kolkata' or 'Europe/Paris', or 'UTC': an offset does not say when clocks change.",
     )
   try {
-    if (typeof name !== 'string' || name === '') throw new RangeError('a name is needed')
+    if (typeof name !== 'string' || name === '') throw new RangeError('the time zone must be a name')
     new Intl.DateTimeFormat('en', { timeZone: name })
     known.add(name)
   } catch (cause) {

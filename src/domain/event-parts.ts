@@ -25,7 +25,7 @@ export class Parts<T> {
         'invalid',
         'too_large',
         `${nameOf(item)} takes ${bytes} bytes, more than the ${MAX_BYTES} of an event`,
-        { hint: 'Select fewer partitions at once, or make its declaration smaller.' },
+        { hint: 'Select fewer partitions at a time, or make its declaration smaller.' },
       )
     }
     if (this.#size + bytes > MAX_BYTES || (this.list.at(-1)?.length ?? 0) === MAX_ITEMS) {

@@ -5,11 +5,11 @@ import { defineTable } from './table.ts'
 /** Tables that the engine keeps for itself, whatever the domain is. They are stored and queried like any other. */
 export const parkedEvents = defineTable({
   name: 'parked_events',
-  doc: 'Facts that are kept but cannot be applied yet, or not by this version of Servo.',
+  doc: 'Events that are kept but cannot be applied yet, or not by this version of Servo.',
   key: ['subject', 'event_id'],
   storage: { kind: 'hot' },
   columns: {
-    subject: col.string('What has to change before it is tried again.'),
+    subject: col.string('What it waits for.'),
     event_id: col.string('The event.'),
     event_type: col.string('Its type.'),
     reason: col.oneOf(['waiting', 'unknown_type', 'unknown_version', 'invalid_payload'], 'Why it is here.'),
@@ -34,7 +34,7 @@ export const historyIndex = defineTable({
 
 export const idempotencyKeys = defineTable({
   name: 'idempotency_keys',
-  doc: 'Keys of events whose repetition no row would show, for as long as a queue may repeat them.',
+  doc: 'Idempotency keys of events whose repetition no row would show, for as long as a queue may repeat them.',
   key: ['idempotency_key'],
   storage: {
     kind: 'cold',

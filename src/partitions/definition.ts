@@ -97,9 +97,9 @@ export function canonicalKey(definition: PartitionDefinition, asked: string | Pa
   throw new ServoError(
     'invalid',
     'bad_partition_key',
-    `the dimensions ${Object.keys(asked).join(', ')} are not a partition key`,
+    `a partition key of this asset has no dimensions, but the request names ${Object.keys(asked).join(', ')}`,
     {
-      hint: `These partitions (${definition.type}) have one dimension without a name: write the key alone.`,
+      hint: `These partitions (${definition.type}) have a single dimension: write the key alone.`,
     },
   )
 }

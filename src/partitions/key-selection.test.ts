@@ -75,9 +75,9 @@ describe('a selection of partitions', () => {
   })
 
   test.each([
-    [days, { date: ['2025-03-01'] }, 'it names the dimensions date, but these partitions have one without a name'],
+    [days, { date: ['2025-03-01'] }, 'it names the dimensions date, but these partitions have a single one'],
     [days, [{ from: '2025-03-02', to: '2025-03-01' }], '2025-03-02 comes after 2025-03-01'],
-    [market, { shop: ['7'] }, 'there is no dimension shop'],
+    [market, { shop: ['7'] }, 'unknown dimension `shop`'],
     [market, [{ from: 'a', to: 'b' }], 'a range from one key to another cannot select date and region separately'],
   ])('that means nothing is refused: %#', (set, selection, why) => {
     expect(() => rangesOf(set, selection as KeySelection)).toThrow(
@@ -89,7 +89,7 @@ describe('a selection of partitions', () => {
     expect(() => rangesOf(days, ['2025-02-01'])).toThrow(
       expect.objectContaining({
         code: 'no_such_partition',
-        message: 'There is no partition 2025-02-01: there are 2025-03-01 to 2025-03-09',
+        message: 'Partition 2025-02-01 not found: there are 2025-03-01 to 2025-03-09',
       }),
     )
   })

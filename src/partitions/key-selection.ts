@@ -49,8 +49,8 @@ function spansByName(set: PartitionSet, selection: Readonly<Record<string, Piece
   const unknown = Object.keys(selection).find((name) => !names.includes(name))
   if (unknown !== undefined)
     throw badSelection(
-      `there is no dimension ${unknown}`,
-      `Select by ${names.join(', ')}, or leave a dimension out for all of it.`,
+      `unknown dimension \`${unknown}\``,
+      `Select by ${names.join(', ')}, or omit a dimension to select all of it.`,
     )
   const selected = new Map(Object.entries(selection))
   return set.dimensions.map(({ name, set }) => spansOf(set, selected.get(name) ?? 'all'))
@@ -71,8 +71,8 @@ function spanOf(set: PartitionSet, from: string | undefined, to: string | undefi
 
 function refuseNames(selection: object): never {
   throw badSelection(
-    `it names the dimensions ${Object.keys(selection).join(', ')}, but these partitions have one without a name`,
-    "Write a list: ['2025-01-15', { from: '2025-02-01', to: '2025-02-28' }].",
+    `it names the dimensions ${Object.keys(selection).join(', ')}, but these partitions have a single one`,
+    "Write an array: ['2025-01-15', { from: '2025-02-01', to: '2025-02-28' }].",
   )
 }
 

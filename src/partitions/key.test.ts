@@ -51,13 +51,13 @@ describe('the key of a partition', () => {
   })
 
   test.each([
-    ['eu', 'it is a single key, but the partitions have the dimensions date, region'],
+    ['eu', 'it is a single key, but these partitions have the dimensions date, region'],
     ['date=2025-01-15', 'the dimension region is missing'],
-    ['date=2025-01-15,region=eu,shop=7', 'there is no dimension shop, only date, region'],
-    ['date=2025-01-15,region=eu,region=us', 'the dimension region is in it twice'],
-    ['date=2025-01-15,eu', '"eu" is not written as dimension=value'],
+    ['date=2025-01-15,region=eu,shop=7', 'unknown dimension shop; the dimensions are date, region'],
+    ['date=2025-01-15,region=eu,region=us', 'it has the dimension region twice'],
+    ['date=2025-01-15,eu', '"eu" does not have the form dimension=value'],
     ['date=2025-01-15,region=50%', '"50%" is not percent-encoded text; a percent sign itself is written %25'],
-    ['date=2025-01-15,=eu', '"=eu" is not written as dimension=value'],
+    ['date=2025-01-15,=eu', '"=eu" does not have the form dimension=value'],
   ])('that cannot be read says why: %s', (asked, why) => {
     expect(() => canonicalKey(market, asked)).toThrow(
       expect.objectContaining({

@@ -22,9 +22,9 @@ export function readKey(text: string): PartitionValues {
   const values = new Map<string, string>()
   for (const part of text.split(',')) {
     const equals = part.indexOf('=')
-    if (equals < 1) throw badKey(text, `"${part}" is not written as dimension=value`)
+    if (equals < 1) throw badKey(text, `"${part}" does not have the form dimension=value`)
     const name = decode(part.slice(0, equals), text)
-    if (values.has(name)) throw badKey(text, `the dimension ${name} is in it twice`)
+    if (values.has(name)) throw badKey(text, `it has the dimension ${name} twice`)
     values.set(name, decode(part.slice(equals + 1), text))
   }
   return Object.fromEntries(values)
@@ -51,10 +51,10 @@ export function keyOfDimensions(names: readonly string[], asked: string | Partit
 export function valuesByDimension(names: readonly string[], asked: string | PartitionValues): PartitionValues {
   const text = typeof asked === 'string' ? asked : Object.keys(asked).join(', ')
   if (typeof asked === 'string' && !asked.includes('='))
-    throw badKey(asked, `it is a single key, but the partitions have the dimensions ${names.join(', ')}`, names)
+    throw badKey(asked, `it is a single key, but these partitions have the dimensions ${names.join(', ')}`, names)
   const values = typeof asked === 'string' ? readKey(asked) : asked
   const unknown = Object.keys(values).find((name) => !names.includes(name))
-  if (unknown !== undefined) throw badKey(text, `there is no dimension ${unknown}, only ${names.join(', ')}`, names)
+  if (unknown !== undefined) throw badKey(text, `unknown dimension ${unknown}; the dimensions are ${names.join(', ')}`, names)
   const missing = names.find((name) => !Object.hasOwn(values, name))
   if (missing !== undefined) throw badKey(text, `the dimension ${missing} is missing`, names)
   return values
@@ -66,7 +66,7 @@ const plain = /^[\w.!~*'()-]*$/
 function encode(text: string): string {
   if (plain.test(text)) return text
   if (text.isWellFormed()) return encodeURIComponent(text)
-  throw badKey(text.toWellFormed(), 'it has half a surrogate pair, which has no UTF-8 form')
+  throw badKey(text.toWellFormed(), 'it contains half a surrogate pair, which UTF-8 cannot encode')
 }
 
 function decode(text: string, whole: string): string {

@@ -32,5 +32,8 @@ function unknownKey(key: string, list: readonly string[], owner: string): KeyPro
   const shown =
     list.length > SHOWN_KEYS ? `${list.slice(0, SHOWN_KEYS).join(', ')} and ${list.length - SHOWN_KEYS} more` : list.join(', ')
   const instead = meant === undefined ? `${owner} ${shown === '' ? 'no keys' : shown}` : `did you mean ${meant}?`
-  return { code: 'unknown_key', message: `There is no partition ${key || 'without a key'}: ${instead}` }
+  return {
+    code: 'unknown_key',
+    message: `${key === '' ? 'The partition key is empty' : `Partition ${key} not found`}: ${instead}`,
+  }
 }

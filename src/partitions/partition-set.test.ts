@@ -151,7 +151,7 @@ describe('a partition that does not exist', () => {
         const definition = define({ ...options, start: options.type === 'monthly' ? '2025-01' : '2025-02-01' })
         const { axis, count, problemOf } = setOf(definition)
         const key = axis?.at(count + ahead).key as string
-        const told = /does not exist until (\S+)\. /.exec(problemOf(key)?.message ?? '')?.[1] ?? ''
+        const told = /does not exist before (\S+)\. /.exec(problemOf(key)?.message ?? '')?.[1] ?? ''
         const at = (ms: number) => partitionSet(definition, { nowMs: ms, dynamicKeys: () => [] })
         expect([at(Date.parse(told) - 1).has(key), at(Date.parse(told)).has(key)]).toEqual([false, true])
       }),
@@ -164,13 +164,13 @@ describe('a partition that does not exist', () => {
       days,
       '2025-03-10',
       'not_closed',
-      `Partition 2025-03-10 does not exist until 2025-03-11T00:00Z. Existing: 2025-03-01 to 2025-03-09`,
+      `Partition 2025-03-10 does not exist before 2025-03-11T00:00Z. Existing: 2025-03-01 to 2025-03-09`,
     ],
     [
       define({ type: 'monthly', start: '2195-01' }),
       '2195-05',
       'not_closed',
-      'Partition 2195-05 does not exist until 2195-06-01T00:00Z. None exists yet; the first, 2195-01, exists from 2195-02-01T00:00Z',
+      'Partition 2195-05 does not exist before 2195-06-01T00:00Z. None exists yet; the first, 2195-01, exists from 2195-02-01T00:00Z',
     ],
     [
       define({ type: 'yearly', start: '2025', end_offset: -10_000 }),
@@ -178,43 +178,43 @@ describe('a partition that does not exist', () => {
       'not_closed',
       'Partition 2026 never exists. None ever exists',
     ],
-    [days, '2025-02-28', 'outside_range', `There is no partition 2025-02-28: ${first}`],
-    [define({ ...days, end: '2025-03-10' }), '2025-03-10', 'outside_range', `There is no partition 2025-03-10: ${first}`],
-    [days, '2025-3-1', 'unknown_key', `2025-3-1 is the key of no daily window: ${first}`],
-    [days, '2025-02-30', 'unknown_key', `2025-02-30 is the key of no daily window: ${first}`],
+    [days, '2025-02-28', 'outside_range', `Partition 2025-02-28 not found: ${first}`],
+    [define({ ...days, end: '2025-03-10' }), '2025-03-10', 'outside_range', `Partition 2025-03-10 not found: ${first}`],
+    [days, '2025-3-1', 'unknown_key', `No daily window has the key 2025-3-1: ${first}`],
+    [days, '2025-02-30', 'unknown_key', `No daily window has the key 2025-02-30: ${first}`],
     [
       days,
       'date=2025-03-01,region=eu',
       'other_kind',
-      `date=2025-03-01,region=eu names dimensions, but these partitions are daily windows of time: ${first}`,
+      `date=2025-03-01,region=eu names dimensions, but these partitions are daily windows: ${first}`,
     ],
     [
       define({ type: 'daily', start: '2025-04-01' }),
       '2025-04-02',
       'not_closed',
-      'Partition 2025-04-02 does not exist until 2025-04-03T00:00Z. None exists yet; the first, 2025-04-01, exists from 2025-04-02T00:00Z',
+      'Partition 2025-04-02 does not exist before 2025-04-03T00:00Z. None exists yet; the first, 2025-04-01, exists from 2025-04-02T00:00Z',
     ],
     [
       define({ ...days, end: '2025-03-01' }),
       '2025-03-01',
       'outside_range',
-      'There is no partition 2025-03-01: its definition ends before its first window does',
+      'Partition 2025-03-01 not found: its definition ends before its first window does',
     ],
-    [regions, 'es', 'unknown_key', 'There is no partition es: did you mean eu?'],
-    [regions, 'mars', 'unknown_key', 'There is no partition mars: the definition has eu, us, asia'],
+    [regions, 'es', 'unknown_key', 'Partition es not found: did you mean eu?'],
+    [regions, 'mars', 'unknown_key', 'Partition mars not found: the definition has eu, us, asia'],
     [
       define({ type: 'dynamic', name: 'customers' }),
       'wilhelm',
       'unknown_key',
-      'There is no partition wilhelm: customers has ada, bob, eve',
+      'Partition wilhelm not found: customers has ada, bob, eve',
     ],
-    [define({ type: 'dynamic', name: 'none' }), 'zoe', 'unknown_key', 'There is no partition zoe: none has no keys'],
-    [market, 'date=2025-02-28,region=eu', 'outside_range', `Dimension date: There is no partition 2025-02-28: ${first}`],
+    [define({ type: 'dynamic', name: 'none' }), 'zoe', 'unknown_key', 'Partition zoe not found: none has no keys'],
+    [market, 'date=2025-02-28,region=eu', 'outside_range', `Dimension date: Partition 2025-02-28 not found: ${first}`],
     [
       market,
       '2025-03-01',
       'other_kind',
-      '"2025-03-01" is not a partition key: it is a single key, but the partitions have the dimensions date, region. Write date=…,region=… with percent-encoded values.',
+      '"2025-03-01" is not a partition key: it is a single key, but these partitions have the dimensions date, region. Write date=…,region=… with percent-encoded values.',
     ],
   ])('says why, and what does: %#', (definition, key, code, message) => {
     expect(setOf(definition).problemOf(key)).toEqual({ code, message })

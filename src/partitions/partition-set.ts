@@ -64,8 +64,8 @@ export function partitionSet(definition: PartitionDefinition | undefined, option
 export function positionIn(set: PartitionSet, key: string): number {
   const position = set.positionOf(key)
   if (position !== undefined) return position
-  throw new ServoError('not_found', 'no_such_partition', set.problemOf(key)?.message ?? `There is no partition ${key}.`, {
-    hint: 'Ask for a partition that exists.',
+  throw new ServoError('not_found', 'no_such_partition', set.problemOf(key)?.message ?? `Partition ${key} not found.`, {
+    hint: 'Request a partition that exists.',
     facts: { partition_key: key },
   })
 }
@@ -78,6 +78,6 @@ const unpartitioned: PartitionSet = {
   has: (key) => key === '',
   keys: (from, to) => keysOf(unpartitioned, from, to),
   problemOf: (key) =>
-    key === '' ? undefined : { code: 'other_kind', message: `There is no partition ${key}: the asset is made as a whole.` },
+    key === '' ? undefined : { code: 'other_kind', message: `Partition ${key} not found: the asset has no partitions.` },
   dimensions: [],
 }

@@ -11,8 +11,8 @@ export function productSet(definition: MultiDefinition, unsorted: readonly Dimen
   const keys = product(dimensions.map(({ name, set }) => ({ name, keys: set })))
   const { count } = keys
   if (!Number.isSafeInteger(count))
-    throw new ServoError('invalid', 'too_many_partitions', `${names.join(' × ')} are ${count} partitions`, {
-      hint: 'Leave out a dimension, or make one of them coarser.',
+    throw new ServoError('invalid', 'too_many_partitions', `${names.join(' × ')} would be ${count} partitions`, {
+      hint: 'Remove a dimension, or make one of them coarser.',
       facts: Object.fromEntries(dimensions.map(({ name, set }) => [name, set.count])),
     })
 

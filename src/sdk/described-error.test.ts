@@ -72,7 +72,7 @@ describe('an error that code threw', () => {
     expect(causes?.map(({ depth, as, type, message }) => [depth, as, type, message.slice(0, 20)])).toEqual([
       [1, 'cause', 'TypeError', 'inner'],
       [1, 'error', 'Error', 'second'],
-      [2, 'cause', undefined, '"text" was thrown, w'],
+      [2, 'cause', undefined, '"text" was thrown in'],
     ])
   })
 
@@ -93,7 +93,7 @@ describe('an error that code threw', () => {
     [Symbol('odd'), 'Symbol(odd) was thrown'],
     [10n, 'a value of type bigint was thrown'],
   ])('%o is no Error, and the text says so', (thrown, text) => {
-    expect(described(thrown).message).toMatch(new RegExp(`^${text.replace(/[()[\]{}]/g, '\\$&')}, which is not an Error`))
+    expect(described(thrown).message).toMatch(new RegExp(`^${text.replace(/[()[\]{}]/g, '\\$&')} instead of an Error`))
   })
 
   test('may throw again when it is looked at', () => {
@@ -105,7 +105,9 @@ describe('an error that code threw', () => {
         },
       },
     )
-    expect(described(hostile).message).toContain('was thrown, which is not an Error')
+    expect(described(hostile).message).toContain(
+      'a value of type object was thrown instead of an Error. Write throw new Error("what went wrong"), so that the report has a stack.',
+    )
     const error = new Error('mine')
     for (const name of ['cause', 'code', 'name', 'stack'])
       Object.defineProperty(error, name, {

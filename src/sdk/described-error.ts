@@ -133,7 +133,7 @@ const SHOWN_VALUE = 500
 function notAnError(thrown: unknown): string {
   const what = thrown === undefined ? 'undefined' : shownValue(thrown)
   const hint = typeof thrown === 'string' ? 'throw new Error(text)' : 'throw new Error("what went wrong")'
-  return `${what} was thrown, which is not an Error. Write ${hint}, so that it shows where.`
+  return `${what} was thrown instead of an Error. Write ${hint}, so that the report has a stack.`
 }
 
 function shownValue(thrown: unknown): string {

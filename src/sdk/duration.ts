@@ -10,7 +10,7 @@ const unitMs: Readonly<Record<string, number>> = { ms: 1, s: SECOND_MS, m: MINUT
 export function durationMs(duration: unknown, option: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(String(duration))
   if (!match)
-    throw new ServoError('invalid', 'bad_duration', `${option} is ${JSON.stringify(duration)}, which is not a duration`, {
+    throw new ServoError('invalid', 'bad_duration', `${option} must be a duration, not ${JSON.stringify(duration)}`, {
       hint: "Write a number and a unit, such as '500ms', '30s', '5m', '2h' or '7d'.",
     })
   return Math.round(Number(match[1]) * (unitMs[match[2] ?? ''] ?? 0))
@@ -31,7 +31,7 @@ export const evaluationBounds: Bounds = { least: '100ms', most: '10m' }
 export function durationWithin(duration: unknown, { least, most }: Bounds, option: string): number {
   const ms = durationMs(duration, option)
   if (ms >= durationMs(least, option) && ms <= durationMs(most, option)) return ms
-  throw new ServoError('invalid', 'bad_duration', `${option} is ${JSON.stringify(duration)}`, {
+  throw new ServoError('invalid', 'bad_duration', `${option} is out of range: ${JSON.stringify(duration)}`, {
     hint: `Write a duration from '${least}' to '${most}'.`,
   })
 }

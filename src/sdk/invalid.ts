@@ -15,7 +15,7 @@ export function checkedName(name: unknown, kind: string): string {
   if (typeof name === 'string' && /^[A-Za-z0-9_][A-Za-z0-9_.-]{0,254}$/.test(name)) return name
   throw invalid(
     'bad_name',
-    `${show(name)} is not a name for a ${kind}`,
+    `${show(name)} is not a valid name for a ${kind}`,
     'Use letters, digits, "_", "." and "-", for example \'shop-api\'.',
   )
 }

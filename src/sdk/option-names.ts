@@ -7,9 +7,9 @@ export function checkOptionNames(owner: string, options: object, known: readonly
   const unknown = Object.keys(options).find((name) => !known.includes(name))
   if (unknown === undefined) return
   const meant = nearest(unknown, known)
-  const all = `There are: ${known.join(', ')}.`
-  const hint = meant === undefined ? all : `Did you mean ${meant}? ${all}`
-  throw invalid('unknown_option', `${owner}: unknown option ${unknown}`, hint)
+  const all = `Options: ${known.join(', ')}.`
+  const hint = meant === undefined ? all : `Did you mean \`${meant}\`? ${all}`
+  throw invalid('unknown_option', `${owner}: unknown option \`${unknown}\``, hint)
 }
 
 /** The same for an option that is itself an object of options: `catchup of schedule nightly`. Anything else is for others to refuse. */

@@ -134,7 +134,7 @@ function isOff(name: string, text = ''): boolean {
 }
 
 function badSetting(name: string, text: string, allowed: string): ServoError {
-  return new ServoError('invalid', 'bad_setting', `${name} is ${JSON.stringify(text.slice(0, 40))}`, {
+  return new ServoError('invalid', 'bad_setting', `${name} cannot be ${JSON.stringify(text.slice(0, 40))}`, {
     hint: `Set ${name} to ${allowed}, or unset it.`,
   })
 }

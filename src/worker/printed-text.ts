@@ -31,7 +31,7 @@ class PrintLimit {
     return {
       stream: 'log',
       level: 'warn',
-      text: `${size} of output were left out: an attempt may print ${MAX_PRINTED_BYTES / 2 ** 20} MB. Write more than that to a file.`,
+      text: `${size} of output were dropped: an attempt may print ${MAX_PRINTED_BYTES / 2 ** 20} MB. Write more than that to a file.`,
     }
   }
 }

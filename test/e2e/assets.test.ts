@@ -89,19 +89,16 @@ describe('assets and what is told of them', () => {
     expect(wiped.stdout).toBe('raw/crm: wiped\n')
     expect((await project.servo('assets', 'show', 'raw/crm')).stdout).toMatch(/wiped +.* by .+: wrong customers\n/)
     const { stderr, code } = await project.servo('run', 'mart/per-customer', '--partition', 'acme')
-    expect(stderr).toContain('needs raw/crm, which was never made')
+    expect(stderr).toContain('needs raw/crm, which was never materialized')
     expect(code).toBe(2)
   })
 
   test('what is not meant is refused with what could be, and nothing is done', async () => {
     const refused: [string[], RegExp][] = [
-      [['assets', 'show', 'raw/cmr'], /there is no asset "raw\/cmr"\nhint: Did you mean raw\/crm\?/],
-      [
-        ['partitions', 'add', 'costumers', 'x'],
-        /no asset has the dynamic partitions "costumers"\nhint: Did you mean customers\?/,
-      ],
-      [['partitions', 'report', 'raw/feed'], /is made in partitions .* the request names none\nhint: Name them: .*day=\d/],
-      [['partitions', 'report', 'raw/feed', '--partition', 'day=eu'], /raw\/feed: eu is the key of no daily window/],
+      [['assets', 'show', 'raw/cmr'], /asset "raw\/cmr" not found\nhint: Did you mean raw\/crm\?/],
+      [['partitions', 'add', 'costumers', 'x'], /dynamic set "costumers" not found\nhint: Did you mean customers\?/],
+      [['partitions', 'report', 'raw/feed'], /has partitions .* the request names none\nhint: Name them: .*day=\d/],
+      [['partitions', 'report', 'raw/feed', '--partition', 'day=eu'], /raw\/feed: No daily window has the key eu/],
     ]
     for (const [args, message] of refused) {
       const { code, stderr, stdout } = await project.servo(...args)

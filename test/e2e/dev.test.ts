@@ -69,7 +69,7 @@ describe('servo dev', () => {
 
   test('an asset that nobody declares is refused before anything runs', async () => {
     const { stderr, code } = await project.servo('run', 'aa')
-    expect(stderr).toMatch(/^error: there is no asset aa\b/)
+    expect(stderr).toMatch(/^error: asset aa not found\b/)
     expect(code).toBe(2)
   })
 

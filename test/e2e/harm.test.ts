@@ -88,7 +88,7 @@ test('[W5] tasks that print a gigabyte, fork, throw, exit, are killed, run out o
   const logs = project.file(`.servo/tenant=default/workspace=default/logs/${listed.run_id}/${printed.attempt_id}`)
   expect(sizeOf(logs)).toBeLessThan(KEPT_BYTES)
   const last = (await project.servo('runs', 'logs', listed.run_id, '--task', 'prints')).stdout.trimEnd().split('\n').at(-1)
-  expect(last).toMatch(/MB of output were left out/)
+  expect(last).toMatch(/MB of output were dropped/)
 
   dev.kill('SIGINT')
   expect((await dev.ended).code).toBe(0)

@@ -33,7 +33,7 @@ test('[D8] runs of one asset wait for each other, are skipped or replace each ot
   await Promise.all([began('queue', queue1), began('skip', skip1), began('replace', replace1)])
 
   const queue2 = await ask('queue')
-  expect(await shown('why', 'run', queue2)).toContain(`queue waits for ${queue1}, which is making it (overlap)`)
+  expect(await shown('why', 'run', queue2)).toContain(`queue waits for ${queue1}, which is materializing it (overlap)`)
   expect(project.has(`began-queue-${queue2}`)).toBe(false)
 
   const skipped = await project.servo('run', 'skip', 'report')
@@ -44,7 +44,7 @@ test('[D8] runs of one asset wait for each other, are skipped or replace each ot
   expect(said).toMatch(/^succeeded .*2 skipped/)
   expect(said).toMatch(/skipped +report +because of skip/)
   const why = await shown('why', 'run', skip2?.run_id ?? '')
-  expect(why).toContain(`skip was skipped: ${skip1} was making it (overlap: skip)`)
+  expect(why).toContain(`skip was skipped: ${skip1} was materializing it (overlap: skip)`)
   expect(why).toContain('1 task was skipped because of skip')
 
   const replace2 = await ask('replace')

@@ -229,7 +229,7 @@ describe('partitions', () => {
     expect(fs.readFileSync(project.file('log.txt'), 'utf8')).toBe('2025-01-01\n2025-01-02\n2025-01-03\n')
     const tooFar = await project.servo('run', 'sums', '--partition', '2025-01-06')
     expect(tooFar.code).not.toBe(0)
-    expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never made/)
+    expect(tooFar.stdout + tooFar.stderr).toMatch(/sums\[2025-01-06\] needs sums\[2025-01-05\].*never materialized/)
   })
 
   test('[P15] that are made in ranges are one task each, and every partition has its status', async () => {
@@ -278,19 +278,19 @@ describe('partitions', () => {
   })
 
   test.each([
-    ['not named', ['run', 'numbers'], /numbers is made in partitions \(2025-01-01 to .*\), and the request names none/],
+    ['not named', ['run', 'numbers'], /numbers has partitions \(2025-01-01 to .*\), but the request names none/],
     [
       'that do not exist',
       ['run', 'numbers', '--partition', '2024-12-31'],
-      /There is no partition 2024-12-31: there are 2025-01-01/,
+      /Partition 2024-12-31 not found: there are 2025-01-01/,
     ],
-    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /eu is the key of no daily window/],
+    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /No daily window has the key eu/],
     [
       'of a range the wrong way round',
       ['run', 'numbers', '--partition', '2025-02-01..2025-01-01'],
       /2025-02-01 comes after 2025-01-01\n.*Swap them: 2025-01-01\.\.2025-02-01/,
     ],
-    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist until/],
+    ['in the future', ['run', 'numbers', '--partition', '2150-01-01'], /does not exist before/],
   ])('[P4] %s are refused before anything runs', async (_, args, says) => {
     const { code, stderr } = await project.servo(...args)
     expect(code).not.toBe(0)

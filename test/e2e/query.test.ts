@@ -90,16 +90,21 @@ describe('servo query prints', () => {
     expect(json.stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)
     expect(JSON.parse(json.stdout).map((row: { partition_key: string }) => row.partition_key)).toEqual([HOSTILE, ESCAPES])
     const error = await servo(['query', dir, 'select 1 from "\u001b[31mred"'])
-    expect(error.stderr).toContain('there is no table \\u001b[31mred')
+    expect(error.stderr).toContain('table \\u001b[31mred')
   })
 })
 
 describe('servo query says what is wrong, and what to do', () => {
   const cases: [string, () => string[], number, RegExp][] = [
-    ['an unknown table', () => [dir, 'from run'], 2, /error: there is no table run\nhint: There are: .*runs, /],
+    ['an unknown table', () => [dir, 'from run'], 2, /error: table run not found\nhint: Tables: .*runs, /],
     ['an unknown column', () => [dir, 'select stat from runs'], 2, /error: Binder Error.*stat/],
-    ['bad SQL', () => [dir, 'selekt'], 2, /error: the SQL cannot be read/],
-    ['a statement that writes', () => [dir, 'drop table runs'], 2, /error: only queries are run here\nhint: Write one SELECT/],
+    ['bad SQL', () => [dir, 'selekt'], 2, /error: the SQL cannot be parsed/],
+    [
+      'a statement that writes',
+      () => [dir, 'drop table runs'],
+      2,
+      /error: only queries are allowed here\nhint: Write one SELECT/,
+    ],
     ['no such folder', () => [path.join(folder, 'nowhere'), 'select 1'], 2, /error: folder not found: .*nowhere\nhint: /],
     ['a file instead of a folder', () => [import.meta.filename, 'select 1'], 2, /error: folder not found/],
     ['a folder of something else', () => [os.tmpdir(), 'select 1'], 2, /error: .* is not a folder of Servo's state\nhint: /],

@@ -108,14 +108,16 @@ describe('with a server', () => {
       (await client.assets.list({ select: [], limit: 100 })).assets.some(({ asset_key }) => asset_key === 'needs'),
     )
     const { stderr, code } = await project.servo('run', 'needs')
-    expect(stderr).toBe('error: needs needs made, which was never made\nhint: Make it in the same run: servo run made needs\n')
+    expect(stderr).toBe(
+      'error: needs needs made, which was never materialized\nhint: Materialize it in the same run: servo run made needs\n',
+    )
     expect(code).toBe(2)
   })
 
   test('[D3] --partition runs assets for partitions, each with its own inputs; an input that is gone by then fails its task', async () => {
     const days = ['--partition', '2025-03-01', '--partition', '2025-03-02']
     const refused = await project.servo('run', 'daily', 'same', 'before', ...days)
-    expect(refused.stderr).toMatch(/^error: before\[2025-03-01\] needs daily\[2025-02-28\], which was never made\n/)
+    expect(refused.stderr).toMatch(/^error: before\[2025-03-01\] needs daily\[2025-02-28\], which was never materialized\n/)
     expect(refused.code).toBe(2)
     expect((await project.servo('run', 'daily[2025-02-28]')).code).toBe(0)
     // It waits for room while the input is wiped that it had when it was requested.
@@ -162,7 +164,7 @@ describe('with a server', () => {
     const again = await project.json('run', 'ok', '--key', 'nightly', '--detach')
     expect(again).toMatchObject({ run_id: first.run_id, created: false })
     const other = await project.servo('run', 'sum', '--key', 'nightly')
-    expect(other.stderr).toContain(`was used for another one, which made ${first.run_id}\nhint: Use a new key`)
+    expect(other.stderr).toContain(`another request used this key and created ${first.run_id}\nhint: Use a new key`)
     expect(other.code).toBe(2)
   })
 
@@ -190,7 +192,7 @@ describe('with a server', () => {
     })
     await until(async () => (await state(once.run_id)) === 'SUCCEEDED')
     const nothing = await project.servo('runs', 'rerun', once.run_id)
-    expect(nothing.stderr).toMatch(/nothing of run_\w+ is to be run again\nhint: All of it succeeded; use --all/)
+    expect(nothing.stderr).toMatch(/nothing in run_\w+ needs to run again\nhint: Every task succeeded. Use --all/)
     expect(nothing.code).toBe(2)
     project.remove('repaired')
   })
@@ -316,13 +318,13 @@ describe('with a server', () => {
     await until(async () => (await state(run_id)) === 'CANCELLED')
     expect((await project.shown(run_id)).attempts).toMatchObject([{ attempt: 1, outcome: 'CANCELLED' }])
     const late = await project.servo('runs', 'cancel', run_id)
-    expect(late.stderr).toMatch(/^error: run_\w+ is over: cancelled\nhint: There is nothing left to cancel/)
+    expect(late.stderr).toMatch(/^error: run_\w+ has already ended: cancelled\nhint: There is nothing to cancel/)
     expect(late.code).toBe(2)
   })
 
   test('an id that no run has is refused, and one that several begin with is not guessed', async () => {
     const unknown = await project.servo('runs', 'show', 'run_zzzzzzzz')
-    expect(unknown.stderr).toBe('error: there is no run "run_zzzzzzzz"\nhint: servo runs list shows the newest.\n')
+    expect(unknown.stderr).toBe('error: run "run_zzzzzzzz" not found\nhint: `servo runs list` lists the newest runs.\n')
     expect(unknown.code).toBe(2)
     for (const nonsense of ["run_'; drop table runs", '../../etc', 'x'])
       expect((await project.servo('runs', 'logs', nonsense)).code).toBe(2)
@@ -337,7 +339,7 @@ describe('with a server', () => {
     const client = await project.client()
     for (const key of twins) await client.runs.request({ selection: ['ok'], key }, 'somebody')
     const ambiguous = await project.servo('runs', 'show', start)
-    expect(ambiguous.stderr).toMatch(new RegExp(`^error: ${start} is the beginning of several runs\nhint: Write more of it: `))
+    expect(ambiguous.stderr).toMatch(new RegExp(`^error: several runs start with ${start}\nhint: Write more characters: `))
     for (const key of twins) expect(ambiguous.stderr).toContain(idOf(key))
     expect(ambiguous.code).toBe(2)
   })

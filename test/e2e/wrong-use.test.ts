@@ -46,7 +46,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
   ])('a setting of the environment that is none: %s=%s', async (name, value, allowed) => {
     const own = projectOf({ 'assets/one.ts': ONE })
     const { code, stderr } = await own.begin(['run', 'a'], { [name]: value }).ended
-    expect(stderr).toBe(`error: ${name} is "${value}"\nhint: Set ${name} to ${allowed}, or unset it.\n`)
+    expect(stderr).toBe(`error: ${name} cannot be "${value}"\nhint: Set ${name} to ${allowed}, or unset it.\n`)
     expect(code).toBe(2)
   })
 
@@ -62,7 +62,7 @@ export default defineConfig({ project: 'shop', dirs: ['assets'], environments: {
 `
     const own = projectOf({ 'servo.config.ts': config, 'assets/one.ts': ONE })
     const { code, stderr } = await own.servo('run', 'a')
-    expect(stderr).toMatch(/^error: servo\.config\.ts:2.* inProcess\(\) has the unknown option concurency\n/)
+    expect(stderr).toMatch(/^error: servo\.config\.ts:2.* inProcess\(\): unknown option `concurency`\n/)
     expect(stderr).toContain('Write inProcess({ concurrency: 8 }).')
     expect(code).toBe(2)
   })

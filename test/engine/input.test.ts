@@ -56,7 +56,7 @@ const refused: Case[] = [
   ['Infinity', changed(request, { priority: Number.POSITIVE_INFINITY }), 'bad_payload', 'payload.priority'],
   ['a bigint', changed(start, { attempt: 1n }), 'bad_payload', 'payload.attempt'],
   ['a word that is not one of the choices', changed(finish, { outcome: 'DONE' }), 'bad_payload', 'payload.outcome'],
-  ['a time that is none', changed(start, { started_at: 'yesterday' }), 'bad_payload', 'payload.started_at'],
+  ['an invalid time', changed(start, { started_at: 'yesterday' }), 'bad_payload', 'payload.started_at'],
   ['an empty id', changed(start, { worker_id: '' }), 'bad_payload', 'payload.worker_id'],
   ['a misspelt field', changed(request, { partition_selction: ['a'] }), 'bad_payload', 'payload.partition_selction'],
   [

@@ -94,9 +94,9 @@ describe('GET /assets', () => {
 
   test.each([
     ['an unknown asset', '/assets?select=mart/sale', 404, 'no_such_asset', 'Did you mean mart/sales?'],
-    ['a selection that is none', '/assets?select=group:', 400, 'bad_selection', undefined],
-    ['a limit that is none', '/assets?limit=0', 400, 'bad_query', undefined],
-    ['a cursor from elsewhere', '/assets?cursor=%21', 400, 'bad_cursor', 'Give next_cursor of the page before'],
+    ['an invalid selection', '/assets?select=group:', 400, 'bad_selection', undefined],
+    ['an invalid limit', '/assets?limit=0', 400, 'bad_query', undefined],
+    ['a cursor from elsewhere', '/assets?cursor=%21', 400, 'bad_cursor', 'Pass next_cursor of the previous page'],
   ])('refuses %s', async (_, path, status, code, hint) => {
     const { call } = await opened()
     const answer = await call('GET', path)
@@ -245,7 +245,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
 
   test.each([
     ['an unknown set', '/partitions/sets/custmers/keys', { add: ['a'] }, 404, 'no_such_set', 'Did you mean customers?'],
-    ['no key', path, {}, 400, 'no_keys', 'Give keys'],
+    ['no key', path, {}, 400, 'no_keys', 'Name keys'],
     ['an empty key', path, { add: [''] }, 400, 'bad_body', ''],
     ['a key of two lines', path, { add: ['a\nb'] }, 400, 'bad_body', ''],
     ['a key that is too long', path, { add: ['x'.repeat(513)] }, 400, 'bad_body', ''],
@@ -253,7 +253,7 @@ describe('POST /partitions/sets/{set}/keys', () => {
     ['a key that means all', path, { add: ['*'] }, 400, 'bad_body', '', /must not be \*, which stands for all partitions/],
     ['a key that means a range', path, { add: ['a..b'] }, 400, 'bad_body', '', /must not contain \.\., which stands between/],
     ['both at once', path, { add: ['a'], remove: ['a'] }, 400, 'bad_body', 'Choose one'],
-    ['a field that there is not', path, { ad: ['a'] }, 400, 'bad_body', ''],
+    ['an unknown field', path, { ad: ['a'] }, 400, 'bad_body', ''],
   ])('[P6][P8] refuses %s, and nothing has changed', async (_, where, body, status, code, hint, why = /./) => {
     const { call, keys } = await opened()
     const answer = await call('POST', where, body)
@@ -331,11 +331,11 @@ describe('POST /assets/{key}/materializations', () => {
     ['no partition', 'raw/orders', {}, 400, 'partitions_wanted', /Name them: 2025-12-31/],
     ['a partition that is not there yet', 'raw/orders', { partition: '2026-01-01' }, 404, 'no_such_partition', /./],
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
-    ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Leave the partition out/],
-    ['a dimension that there is not', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
-    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /leave it out/],
-    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /leave it out/],
-    ['a moment that is none', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
+    ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Remove the partition/],
+    ['an unknown dimension', 'mart/sales', { partition: 'shop=eu' }, 400, 'bad_partition_key', /date, region/],
+    ['the future', 'raw/customers', { materialized_at: '2026-01-03T00:00:00Z' }, 400, 'in_the_future', /omit it/],
+    ['times of old', 'raw/customers', { materialized_at: '1969-12-31T23:59:59Z' }, 400, 'before_1970', /omit it/],
+    ['an invalid moment', 'raw/customers', { materialized_at: 'today' }, 400, 'bad_body', /./],
     ['two ways to name', 'raw/orders', { partition: '2025-12-18', partitions: ['2025-12-19'] }, 400, 'bad_body', /one of them/],
   ])('[P8] refuses %s, and nothing is recorded', async (_, asset, body, status, code, hint) => {
     const { call, at, world } = await opened()
@@ -361,7 +361,7 @@ describe('POST /assets/{key}/wipe', () => {
     await call('POST', `${at('a')}/wipe`, {})
     const refused = await world.request('r2', 'b')
     await world.clock.advance(SECOND_MS)
-    expect(world.task(refused, 'b')?.error_message).toMatch(/b needs a \(its input a\), which was never made/)
+    expect(world.task(refused, 'b')?.error_message).toMatch(/b needs a \(its input a\), which was never materialized/)
     await world.request('r3', 'a')
     await world.clock.advance(SECOND_MS)
     const made = await world.request('r4', 'b')

@@ -39,7 +39,7 @@ test('[C1] a run that has ended cannot be cancelled: the request is refused, and
   await expect(runs.cancel(run_id, 'ada', undefined)).rejects.toMatchObject({
     kind: 'conflict',
     code: 'run_over',
-    message: `${run_id} is over: succeeded`,
+    message: `${run_id} has already ended: succeeded`,
   })
   expect(store.requests).toEqual([])
 })
@@ -55,7 +55,7 @@ test('[C1] a run that ends while a request to cancel it is on its way is not rep
   await expect(runs.cancel(run_id, 'ada', undefined)).rejects.toMatchObject({
     kind: 'conflict',
     code: 'run_over',
-    message: `${run_id} is over: succeeded`,
+    message: `${run_id} has already ended: succeeded`,
   })
   expect(world.run(run_id)).toMatchObject({ state: 'SUCCEEDED', cancel_requested_at: null })
 })

@@ -53,6 +53,6 @@ test('[D3] a task whose input was never made fails, is not tried again, and says
   await world.clock.advance(MINUTE_MS)
   expect(world.run(run)?.state).toBe('FAILED')
   expect(world.attempts(run, 'b')).toMatchObject([{ attempt: 1, outcome: 'FAILED', retryable: false }])
-  expect(world.task(run, 'b')?.error_message).toMatch(/b needs a .* which was never made\nRun it too: servo run/)
+  expect(world.task(run, 'b')?.error_message).toMatch(/b needs a .* which was never materialized\nRun it too: servo run/)
   expect(world.workers.started).toEqual([])
 })

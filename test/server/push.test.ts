@@ -67,7 +67,7 @@ describe('a queue that is told of work', () => {
     await world.clock.advance(MINUTE_MS)
     expect(told).toHaveLength(6)
     expect(world.dispatch(run, 'a')?.status).toBe('FAILED')
-    expect(troubles).toMatchObject([{ code: 'push_failed', message: 'the queue gpu at https://gpu.example did not take a' }])
+    expect(troubles).toMatchObject([{ code: 'push_failed', message: 'the queue gpu at https://gpu.example did not accept a' }])
     await world.clock.advance(9 * MINUTE_MS)
     expect(told).toHaveLength(7)
     expect(world.dispatch(run, 'a')).toMatchObject({ status: 'CREATED', offer: 2 })

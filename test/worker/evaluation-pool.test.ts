@@ -84,7 +84,7 @@ describe('[A37] code of a sensor harms only its own evaluation', () => {
   test.each([
     ['nonsense', 'hello', /file descriptor 3 belongs to Servo/],
     [
-      'a result that is none',
+      'an invalid result',
       '{"type":"completed","id":"eval_ID","took_ms":1,"result":{"outcome":"requests"}}',
       /not valid: .*runs/s,
     ],
@@ -228,7 +228,7 @@ describe('[A39] evaluations follow the code', () => {
   test('[A79] code that was removed is not asked, and is once it is there again', async () => {
     const pool = fakeEvaluations(fakeCommand('one'), 2)
     pool.loaded(project(1), fakeCommand('two'))
-    const reason = 'The sensor s1 was removed from the code.'
+    const reason = 'The sensor s1 was removed from the project code.'
     expect(await pool.evaluate(request('s1'))).toEqual({ outcome: 'unavailable', reason })
     expect(pool.outage()).toBeUndefined()
     pool.loaded(project(2), fakeCommand('three'))
@@ -240,7 +240,7 @@ describe('[A39] evaluations follow the code', () => {
     onTestFinished(() => pool.close({ graceMs: 0 }))
     pool.loaded(project(1), fakeCommand('never loaded'))
     const report = await pool.evaluate(request('noop'))
-    expect(report).toEqual({ outcome: 'unavailable', reason: 'No process could begin it within 0.3 s.' })
+    expect(report).toEqual({ outcome: 'unavailable', reason: 'No worker process was free within 0.3 s.' })
   })
 
   test('a project without such code has no process for it', async () => {

@@ -154,7 +154,7 @@ describe('printing', () => {
     const { result, entries } = await runLogged(pool, key)
     expect(result.outcome).toBe('SUCCEEDED')
     const notice = entries.at(-1)?.text
-    expect(notice).toMatch(/^105\d\.\d MB of output were left out/)
+    expect(notice).toMatch(/^105\d\.\d MB of output were dropped/)
     const size = entries.slice(0, -1).reduce((sum, { text }) => sum + text.length, 0)
     expect(size).toBeGreaterThan(15.5 * MB)
     expect(size).toBeLessThan(16.5 * MB)

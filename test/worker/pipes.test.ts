@@ -232,7 +232,7 @@ describe.skipIf(python === undefined)('a script that uses the dagster-pipes pack
     const kept = { ratio: 'NaN', low: '-Infinity', big: '9223372036854775808', half: 'a\ufffdb' }
     expect(await result).toMatchObject({
       outcome: 'FAILED',
-      error: { message: expect.stringContaining('does not pass: full') },
+      error: { message: expect.stringContaining('failed: full') },
       output: {
         metadata: { ...kept, custom_messages: [kept] },
         checks: [{ name: 'full', ok: false, metadata: kept }],

@@ -46,7 +46,7 @@ test('a message goes through the code of its sensor, which has its resources', a
 test('[A36] a message that does not fit is an error that says why', async () => {
   const report = await evaluations.evaluate(message('orders', { order: 1 }))
   expect(report).toMatchObject({
-    error: expect.stringMatching(/^order does not fit the schema: /),
+    error: expect.stringMatching(/^order does not match the schema: /),
     unfit_field: 'order',
   })
 })
@@ -65,7 +65,7 @@ test('[A37] a result that is too large does not leave its process', async () => 
 
 test('a sensor that is not there is an error', async () => {
   const report = await evaluations.evaluate(message('gone', null))
-  expect(report).toMatchObject({ error: expect.stringContaining('the project has no sensor gone any more') })
+  expect(report).toMatchObject({ error: expect.stringContaining('the project no longer declares the sensor gone') })
 })
 
 test('the condition of a schedule is asked for the moment of its tick', async () => {

@@ -59,8 +59,8 @@ describe('a query', () => {
   test('that names no table says which there are', async () => {
     await expect(ask('FROM answrs')).rejects.toMatchObject({
       kind: 'invalid',
-      message: 'there is no table answrs',
-      hint: 'There are: answers, unused.',
+      message: 'table answrs not found',
+      hint: 'Tables: answers, unused.',
     })
   })
 

@@ -77,8 +77,8 @@ function explainQueryError(error: unknown, source: TableSource): unknown {
   const message = messageOf(error).trim()
   const unknown = UNKNOWN_TABLE.exec(message)?.[1]
   if (unknown !== undefined) {
-    return new ServoError('invalid', 'unknown_table', `there is no table ${unknown}`, {
-      hint: `There are: ${[...source.names].sort().join(', ')}.`,
+    return new ServoError('invalid', 'unknown_table', `table ${unknown} not found`, {
+      hint: `Tables: ${[...source.names].sort().join(', ')}.`,
       cause: error,
     })
   }
@@ -89,7 +89,7 @@ function explainQueryError(error: unknown, source: TableSource): unknown {
     })
   }
   const gone = GONE_FILE.exec(message)?.[1]
-  if (gone !== undefined) return new ServoError('corrupt', 'file_missing', `${gone} is gone`, { hint: REPAIR, cause: error })
+  if (gone !== undefined) return new ServoError('corrupt', 'file_missing', `${gone} is missing`, { hint: REPAIR, cause: error })
   if (DAMAGED_FILE.test(message)) {
     return new ServoError('corrupt', 'file_unreadable', message, {
       hint: REPAIR,

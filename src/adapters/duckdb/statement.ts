@@ -37,8 +37,8 @@ export async function inspectStatement(connection: DuckDBConnection, sql: string
   const tree = parsed.error && EXPLAIN.test(sql) ? await parse(connection, sql.replace(EXPLAIN, '')) : parsed
   if (tree.error) {
     if (tree.error_type !== 'parser')
-      throw new ServoError('invalid', 'not_a_select', 'only queries are run here', { hint: ONE_SELECT })
-    throw new ServoError('invalid', 'bad_sql', `the SQL cannot be read: ${tree.error_message}`, {
+      throw new ServoError('invalid', 'not_a_select', 'only queries are allowed here', { hint: ONE_SELECT })
+    throw new ServoError('invalid', 'bad_sql', `the SQL cannot be parsed: ${tree.error_message}`, {
       hint: 'Quote the whole statement for the shell.',
     })
   }
@@ -47,7 +47,7 @@ export async function inspectStatement(connection: DuckDBConnection, sql: string
     throw new ServoError(
       'invalid',
       'not_one_statement',
-      count === 0 ? 'there is no statement' : `there are ${count} statements`,
+      count === 0 ? 'the query is empty' : `the query has ${count} statements; only one is allowed`,
       { hint: ONE_SELECT },
     )
   }
@@ -92,7 +92,7 @@ function inspectTree(tree: unknown): Inspected {
 
 function checkFunction(name = 'this function'): void {
   if (HARMLESS.has(name.toLowerCase())) return
-  throw new ServoError('invalid', 'function_not_allowed', `${name}() may do more than read, so it is not run here`, {
+  throw new ServoError('invalid', 'function_not_allowed', `${name}() is not allowed: it may do more than read`, {
     hint: 'Query the tables of the workspace; `SHOW TABLES` lists them.',
     facts: { function: name },
   })

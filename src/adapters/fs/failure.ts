@@ -19,7 +19,7 @@ const full: Reason = {
   kind: 'unavailable',
   code: 'disk_full',
   text: 'the disk is full, or a quota or file size limit is reached',
-  hint: 'Free some space (df -h, df -i, quota, ulimit -f); nothing half-written was left behind, and a retry will work then.',
+  hint: 'Free some space (df -h, df -i, quota, ulimit -f) and try again. Nothing half-written was left behind.',
 }
 const readOnly: Reason = {
   kind: 'unavailable',
@@ -54,7 +54,7 @@ const twoFilesystems: Reason = {
 const vanished: Reason = {
   kind: 'unavailable',
   code: 'folder_gone',
-  text: 'its folder or temporary file disappeared meanwhile',
+  text: 'its folder or temporary file disappeared in the meantime',
   hint: 'Something else deletes in this folder, or sweepTemp was given less time than a write takes. Retry.',
 }
 const noHardLinks: Reason = {

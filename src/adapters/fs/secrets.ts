@@ -96,7 +96,7 @@ function parseSecrets(text: string, file: string): WorkspaceSecrets {
   const value = jsonIn(text)
   if (isWorkspaceSecrets(value)) return value
   throw new ServoError('corrupt', 'bad_secrets', `${file} does not hold the secrets of a workspace`, {
-    hint: 'Restore the file, or delete it: then new secrets are made, and tokens that workers hold are void.',
+    hint: 'Restore the file, or delete it: Servo then creates new secrets, and tokens of remote workers are no longer valid.',
     facts: { file },
   })
 }

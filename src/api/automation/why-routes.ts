@@ -26,7 +26,7 @@ export function whyRoutes(service: WhyApi): Hono {
 
 function unknownKind(asked: string): ServoError {
   const meant = nearest(asked, whyKinds)
-  return new ServoError('not_found', 'no_such_kind', `nothing is known of the kind ${JSON.stringify(asked.slice(0, 60))}`, {
+  return new ServoError('not_found', 'no_such_kind', `unknown kind ${JSON.stringify(asked.slice(0, 60))}`, {
     hint: meant === undefined ? `Ask about one of ${whyKinds.join(', ')}.` : `Did you mean ${meant}?`,
   })
 }

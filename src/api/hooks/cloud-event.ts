@@ -35,7 +35,8 @@ export function structuredEvent(bytes: Uint8Array): Content {
   }
   const { data, data_base64 } = event
   if (data_base64 == null) return eventOf(attributes, { data: data ?? null, attributes: {} })
-  if (typeof data_base64 !== 'string' || data !== undefined) throw badEvent('data_base64 is no text, or there is data too')
+  if (typeof data_base64 !== 'string' || data !== undefined)
+    throw badEvent('data_base64 is not a string, or it has data as well')
   return eventOf(attributes, readAny(Buffer.from(data_base64, 'base64')))
 }
 
@@ -64,6 +65,6 @@ function decoded(value: string): string {
 const badEvent = (why: string): Error =>
   refused(
     'bad_event',
-    `this is no CloudEvent: ${why}`,
+    `this is not a CloudEvent: ${why}`,
     'An event has specversion 1.0, id, source and type, as cloudevents.io says.',
   )

@@ -7,7 +7,7 @@ type Answer<K extends DeliveryAnswer['kind']> = Extract<DeliveryAnswer, { kind: 
 
 /** What a sender is told who sends to an address of no sensor. It is the same whatever part of the address is wrong. */
 export const noSuchHook = (): ServoError =>
-  new ServoError('not_found', 'no_such_hook', 'no sensor listens at this address', {
+  new ServoError('not_found', 'no_such_hook', 'no sensor has this address', {
     hint: 'Compare the address with the one that `servo sensors show` prints.',
   })
 
@@ -47,13 +47,13 @@ const removedLast = (a: Answer<'standstill'>, b: Answer<'standstill'>): number =
 /** The error itself is for the owner of the sensor, not for whoever may send to it. */
 function sensorFailed({ message_id, try: attempt, max_tries }: Answer<'failed'>): ServoError {
   return new ServoError('unavailable', 'sensor_failed', `the sensor failed at try ${attempt} of ${max_tries}`, {
-    hint: 'Send the message again under the same id: in the header Idempotency-Key, if your messages have none of their own. `servo sensors evals` has the error.',
+    hint: 'Send the message again with the same id (header Idempotency-Key, if your messages have no id of their own). `servo sensors evals` shows the error.',
     facts: { message_id, try: attempt, max_tries },
   })
 }
 
 const FORM_HINT =
-  'The body was read as a form. If it is JSON, send it with the header `Content-Type: application/json`; `curl -d` says that it is a form unless told otherwise.'
+  'The body was read as a form. If it is JSON, send it with the header `Content-Type: application/json`; `curl -d` sends a form by default.'
 
 /** The field alone: what else is wrong with it may quote the message. */
 function doesNotFit(
@@ -61,10 +61,10 @@ function doesNotFit(
   isForm: boolean,
 ): ServoError {
   const where = field === '' ? '' : ` at ${JSON.stringify(field)}`
-  return new ServoError('invalid', 'unfit_message', `the message does not fit what the sensor takes${where}`, {
+  return new ServoError('invalid', 'unfit_message', `the message does not match the schema of the sensor${where}`, {
     hint: isForm
       ? FORM_HINT
-      : 'Correct the message: sent again as it is, it fits only if the sensor changes. `servo sensors evals` says what does not fit.',
+      : 'Fix the message: sent again unchanged, it will fail again unless the sensor changes. `servo sensors evals` shows what does not match.',
     facts: { message_id, try: attempt, max_tries, ...(field !== '' && { field }) },
   })
 }
@@ -73,7 +73,7 @@ const reasons = {
   disabled: 'this sensor is disabled',
   paused: 'this sensor is paused',
   automation_paused: 'all automation is paused',
-  automation_off: 'automation is off in this server',
+  automation_off: 'automation is off on this server',
 } as const
 
 export const standing = (code: keyof typeof reasons): ServoError =>

@@ -77,7 +77,7 @@ export class GoogleKeys implements PushKeys {
     const key = isTooOld ? undefined : known.keys.get(kid)
     // A key that is not among the old ones may be among the new ones.
     if (key === undefined && this.#failedAt !== undefined)
-      throw notReady('keys_unreachable', 'the keys of Google cannot be fetched now', 'Nothing was done. Try again.')
+      throw notReady('keys_unreachable', 'the keys of Google cannot be fetched at the moment', 'Nothing was done. Try again.')
     return key
   }
 

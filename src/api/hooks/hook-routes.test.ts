@@ -208,7 +208,11 @@ describe('[A51] the answer to a sender', () => {
     const { status, answer } = await answered({ ...unfit, unfit_field: 'order.id' })
     expect([status, answer]).toMatchObject([422, { code: 'unfit_message', field: 'order.id', message_id: 'm', try: 1 }])
     expect(JSON.stringify(answer)).not.toContain('secret text')
-    expect(answer).toMatchObject({ hint: expect.stringMatching(/^Correct the message/) })
+    expect(answer).toMatchObject({
+      hint: expect.stringMatching(
+        /^Fix the message: sent again unchanged, it will fail again unless the sensor changes\. `servo sensors evals` sho/,
+      ),
+    })
     const bench = open()
     bench.answer = async () => ({ ...unfit, unfit_field: 'order.id' })
     const form = await bench.send({ 'content-type': 'application/x-www-form-urlencoded' }, '{"order":1}')

@@ -122,8 +122,8 @@ function permission(hooks: HooksApi, c: Context<object, typeof HOOK>): Response 
 }
 
 function notAllowed(method: string, allowed: string): Response {
-  const problem = new ServoError('invalid', 'method_not_allowed', `messages are not sent with ${method.slice(0, 20)}`, {
-    hint: 'Send them with POST.',
+  const problem = new ServoError('invalid', 'method_not_allowed', `${method.slice(0, 20)} is not supported here`, {
+    hint: 'Send messages with POST.',
   })
   const response = problemResponse(problem)
   response.headers.set('allow', allowed)

@@ -36,7 +36,7 @@ function wrapped(body: Uint8Array, topic: string): PushedMessage {
     throw refused(
       'bad_body',
       `${issue?.path.join('.') || 'the body'}: ${issue?.message}`,
-      'This address takes pushes of Pub/Sub. To send with unwrapped payloads, let the subscription write metadata.',
+      'This address accepts Pub/Sub pushes. For unwrapped payloads, turn on "write metadata" of the subscription.',
     )
   }
   const { message, subscription } = data

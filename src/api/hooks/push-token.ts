@@ -20,11 +20,11 @@ export interface PushTokenCheck {
 /** Throws unless Google vouches with this token that the push is meant for us and, if that is asked, who set it up. */
 export async function verifyPushToken(token: string, { keys, now, audiences, serviceAccount }: PushTokenCheck): Promise<void> {
   const { email, email_verified, iat = 0 } = await claimsOf(token, { keys, now, audiences })
-  if (iat * 1_000 > now + LEEWAY_MS) throw badToken('bad_token', 'the token is from the future')
+  if (iat * 1_000 > now + LEEWAY_MS) throw badToken('bad_token', 'the token is not valid yet')
   if (serviceAccount !== null && (email !== serviceAccount || email_verified !== true))
     throw refused(
       'wrong_service_account',
-      'the push comes from another service account than this sensor expects',
+      'the push comes from a service account that this sensor does not accept',
       'Set the service account of the subscription, or service_account of the sensor.',
     )
 }
@@ -71,5 +71,5 @@ const badToken = (reason: RefusalReason, message: string): Error =>
   refused(
     reason,
     message,
-    'Let the subscription authenticate its pushes, with the audience of the sensor or the address of the push as its audience.',
+    'Turn on authentication of the subscription, with the audience of the sensor or the push address as its audience.',
   )

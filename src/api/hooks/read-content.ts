@@ -41,7 +41,7 @@ const notRead = ({ given, type, encoding }: MediaType): Error =>
     'unsupported_media_type',
     unsupported(given.slice(0, 100), encoding.slice(0, 40)),
     type === 'application/cloudevents-batch+json'
-      ? 'Send each event in a request of its own: each is accepted or refused for itself.'
+      ? 'Send each event in its own request: each is accepted or refused separately.'
       : 'Send UTF-8 text, JSON, a form or a CloudEvent, with its content-type and not compressed.',
   )
 

@@ -33,7 +33,7 @@ export async function receivePush(hooks: HooksApi, sensor: HookedSensor<'pubsub'
   const { topic, service_account } = sensor.config
   const token = bearerOf(headers)
   if (token === undefined)
-    throw refused('bad_token', 'the push has no token', 'Let the subscription authenticate its pushes (OIDC).')
+    throw refused('bad_token', 'the push has no token', 'Turn on authentication (OIDC) of the subscription.')
   // Loaded by the first push: most servers get none.
   const { verifyPushToken } = await import('./push-token.ts')
   await verifyPushToken(token, {
@@ -57,7 +57,7 @@ function audiencesOf(hooks: HooksApi, { sensor_id, sensor_name, config }: Hooked
   if (config.audience != null) return [config.audience]
   const base = hooks.baseUrl()
   if (base === undefined) {
-    const message = `the address of this server is not known, so pushes for the sensor ${sensor_name} cannot be verified`
+    const message = `pushes for the sensor ${sensor_name} cannot be verified: this server does not know its public address`
     const hint = 'Set SERVO_PUBLIC_URL to the address that Pub/Sub calls, or `audience` of the sensor.'
     hooks.trouble(new ServoError('unavailable', 'audience_unknown', message, { hint }))
     throw notReady('audience_unknown', 'this sensor cannot verify pushes yet', 'Its owner has been told.')

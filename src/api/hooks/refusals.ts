@@ -44,8 +44,10 @@ export const secretMissing = (sensor: string, names: readonly string[]): ServoEr
   new ServoError(
     'unavailable',
     'secret_missing',
-    `requests for the sensor ${sensor} are refused: ${names.join(', ')} is not set, or is no secret`,
-    { hint: `Set ${names[0]} in the environment of the server, and start it again. After whsec_ comes base64.` },
+    `requests for the sensor ${sensor} are refused: ${names.join(', ')} is not set, or is not a valid secret`,
+    {
+      hint: `Set ${names[0]} in the environment of the server, and start it again. A secret that starts with whsec_ continues in base64.`,
+    },
   )
 
 /** How long a sender is asked to wait for a person to do something. */

@@ -29,7 +29,7 @@ export function verifyStandard({ headers, body, secrets, now }: SignedRequest): 
     throw refused(
       'old_timestamp',
       `the request was signed ${Math.abs(seconds)} seconds ${seconds > 0 ? 'ago' : 'ahead of the clock of this server'}`,
-      `It may differ by ${TOLERANCE_MS / 1_000} seconds. Sign each try anew, and set the clocks of both machines.`,
+      `The limit is ${TOLERANCE_MS / 1_000} seconds. Sign each try again, and check the clocks of both machines.`,
     )
   return { id, isIdSigned: true, attributes: {}, published_at: toIso(sentAt) }
 }

@@ -46,7 +46,7 @@ function verifyToken({ headers, secrets }: SignedRequest): Voucher {
   if (secrets.some((secret) => isSameToken(given, secret))) return NOTHING_KNOWN
   throw refused(
     'bad_token',
-    given === '' ? 'the request has no token' : 'the token is not that of this sensor',
+    given === '' ? 'the request has no token' : 'the token does not belong to this sensor',
     'Send it as Authorization: Bearer …, or as X-Servo-Token.',
   )
 }
@@ -59,7 +59,7 @@ function refusePages({ headers }: SignedRequest): Voucher {
   const site = headers.get('sec-fetch-site') ?? 'none'
   const origin = headers.get('origin') ?? ''
   if (site === 'none' && origin !== 'null' && !origin.includes('://')) return NOTHING_KNOWN
-  throw refused('forbidden', 'pages cannot send to a sensor', 'Send from a program.')
+  throw refused('forbidden', 'web pages may not send to a sensor', 'Send the message from a server.')
 }
 
 /** The token of `Authorization: Bearer …`. */

@@ -13,8 +13,8 @@ export function withRequestId(request: Request, said: unknown, schema: z.ZodType
   const header = request.headers.get('idempotency-key')?.replace(/^"(.*)"$/, '$1')
   const ids = new Set([request_id, client_request_id, header].filter((id) => id !== undefined))
   if (ids.size > 1)
-    throw new ServoError('invalid', 'bad_request_id', 'the request goes by more than one id', {
-      hint: 'Name it once: as request_id, as client_request_id or in the header Idempotency-Key.',
+    throw new ServoError('invalid', 'bad_request_id', 'the request has more than one id', {
+      hint: 'Give one id: as request_id, as client_request_id or in the header Idempotency-Key.',
     })
   const [id] = ids
   return id === undefined ? rest : { ...rest, request_id: id }

@@ -13,9 +13,9 @@ export const assetDefinitions = defineTable({
     code_version: col.optional(col.string('Version of its code.')),
     definition: col.json('Inputs, partitions, policies and the rest of the declaration.'),
     renamed_from: col.optional(col.string('Its former key.')),
-    removed: col.boolean('Whether the newest graph has it no more.'),
+    removed: col.boolean('True if the newest graph no longer has it.'),
     partitions_varied: col.optional(
-      col.boolean('Whether its partitions were ever declared differently: keys from then may be on record.'),
+      col.boolean('True if its partitions were ever declared differently, so that older keys may be on record.'),
     ),
     defined_at: col.timestamp('When this declaration was recorded.'),
     clock_turn: col.optional(

@@ -9,7 +9,7 @@ import { pools } from './pools.table.ts'
 export const AssetsDefined = defineEvent({
   type: 'AssetsDefined',
   version: 1,
-  doc: 'A version of the asset graph was loaded: what changed in it since the version before.',
+  doc: 'A version of the asset graph was loaded: what changed since the version before.',
   payload: z.object({
     graph_version: id,
     assets: z

@@ -26,13 +26,8 @@ export function refuseUnknownSet(graph: RecordedGraph, name: string): void {
   const meant = nearest(name, known)
   const all = [...known].sort()
   const there = `The sets are ${all.slice(0, SHOWN_SETS).join(', ')}${all.length > SHOWN_SETS ? ` and ${all.length - SHOWN_SETS} more` : ''}.`
-  const none = "No asset has dynamic partitions; declare one with partitions: dynamic('customers')."
-  throw new ServoError(
-    'not_found',
-    'no_such_set',
-    `no asset has the dynamic partitions ${JSON.stringify(name.slice(0, 200))}`,
-    {
-      hint: all.length === 0 ? none : meant === undefined ? there : `Did you mean ${meant}? ${there}`,
-    },
-  )
+  const none = "No asset has dynamic partitions. Declare one with partitions: dynamic('customers')."
+  throw new ServoError('not_found', 'no_such_set', `dynamic set ${JSON.stringify(name.slice(0, 200))} not found`, {
+    hint: all.length === 0 ? none : meant === undefined ? there : `Did you mean ${meant}? ${there}`,
+  })
 }

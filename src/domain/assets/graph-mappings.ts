@@ -53,14 +53,9 @@ export class GraphMappings {
     if (said) return parseRecorded(partitionMapping, said, `the mapping from ${upstream} to ${assetKey}`)
     const { mapping, reason } = defaultMapping(this.definition(assetKey), this.definition(upstream))
     if (mapping !== undefined) return mapping
-    throw new ServoError(
-      'invalid',
-      'mapping_missing',
-      `nothing says which partitions of ${upstream} ${assetKey} is made from`,
-      {
-        hint: `${reason}. Give the dependency a mapping.`,
-      },
-    )
+    throw new ServoError('invalid', 'mapping_missing', `${assetKey} has no mapping to the partitions of ${upstream}`, {
+      hint: `${reason}. Give the dependency a mapping.`,
+    })
   }
 
   readonly windows = (definition: TimeDefinition): TimeWindows => {
@@ -99,7 +94,7 @@ function parseRecorded<T>(schema: Schema<T>, value: unknown, what: string): T {
     'bad_partitions',
     `${what}: ${[issue?.path.join('.'), issue?.message].filter(Boolean).join(': ')}`,
     {
-      hint: 'Correct it in the project and load that again.',
+      hint: 'Fix it in the project and load the project again.',
     },
   )
 }

@@ -69,6 +69,6 @@ function upstreamMissing(assetKey: string, upstream: string, key: string, missin
   const more = missing.count > 1 ? ` and ${missing.count - 1} more` : ''
   const message = `${taskKey(assetKey, key)} needs ${taskKey(upstream, missing.at(0))}${more}, which does not exist`
   return new ServoError('invalid', 'upstream_missing', message, {
-    hint: 'Ask for a later partition, or let the partitions of what it is made from begin earlier.',
+    hint: 'Request a later partition, or let the upstream partitions start earlier.',
   })
 }

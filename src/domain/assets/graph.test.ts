@@ -56,7 +56,7 @@ describe('what is wrong with a graph is told with the whole path', () => {
   test('a cycle', () => {
     const graph = graphOf({ a: ['c'], b: ['a'], c: ['b'], d: ['a'] })
     expect(graph.problems).toMatchObject([
-      { code: 'cycle', path: ['a', 'b', 'c', 'a'], message: 'these assets wait for each other: a → b → c → a' },
+      { code: 'cycle', path: ['a', 'b', 'c', 'a'], message: 'these assets depend on each other: a → b → c → a' },
     ])
     expect(graph.order).toHaveLength(4)
   })

@@ -43,7 +43,7 @@ export class AssetGraph {
   /** The definition of an asset that the graph has. */
   definition(key: string): AssetDefinition {
     const definition = this.assets.get(key)
-    assert(definition !== undefined, `the graph has the asset ${key}`)
+    assert(definition !== undefined, `asset ${key} is in the graph`)
     return definition
   }
 
@@ -126,8 +126,8 @@ function cycle(path: readonly string[], asset: AssetDefinition | undefined): Gra
     path.length <= MAX_SHOWN ? path : [...path.slice(0, MAX_SHOWN - 1), `(${path.length - MAX_SHOWN} more)`, path.at(-1)]
   return {
     code: 'cycle',
-    message: `these assets wait for each other: ${shown.join(' → ')}`,
-    hint: 'Take one of these dependencies away. An asset that needs its own earlier partition says so with a mapping.',
+    message: `these assets depend on each other: ${shown.join(' → ')}`,
+    hint: 'Remove one of these dependencies. An asset that needs its own earlier partition uses previous().',
     file: asset?.file,
     line: asset?.line,
     path,
@@ -138,7 +138,7 @@ function missing(asset: AssetDefinition, upstream: string): GraphProblem {
   return {
     code: 'missing_dependency',
     message: `${asset.asset_key} depends on ${upstream}, which no file declares`,
-    hint: `Declare ${upstream}, as a source() when it is made elsewhere, or correct the name.`,
+    hint: `Declare ${upstream}, as a source() if it is materialized elsewhere, or fix the name.`,
     file: asset.file,
     line: asset.line,
     path: [asset.asset_key, upstream],

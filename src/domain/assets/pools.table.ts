@@ -8,9 +8,7 @@ export const pools = defineTable({
   storage: { kind: 'hot' },
   columns: {
     pool: col.string('Name of the pool in code.'),
-    slots: col.optional(
-      col.int('Tasks of the pool that may be with workers at once; null when the newest graph has it no more.'),
-    ),
+    slots: col.optional(col.int('Tasks of the pool that workers may run at once; null if the newest graph no longer has it.')),
     defined_at: col.timestamp('When this declaration was recorded.'),
     clock_turn: col.optional(
       col.int(

@@ -6,11 +6,11 @@ export const EVERYTHING = 'all'
 
 export const automationState = defineTable({
   name: 'automation_state',
-  doc: 'Whether schedules and sensors act at all.',
+  doc: 'Whether automation is active.',
   key: ['scope'],
   storage: { kind: 'hot' },
   columns: {
-    scope: col.string('What it is about: all.'),
+    scope: col.string('Always `all`.'),
     status: col.oneOf(['ACTIVE', 'PAUSED'], 'While paused, no schedule ticks and no sensor is evaluated.'),
     status_changed_at: col.optional(col.timestamp('When it was paused or resumed.')),
     status_changed_by: col.optional(col.string('Who paused or resumed it.')),

@@ -8,7 +8,7 @@ import { backfills, isBackfillOver } from './backfills.table.ts'
 export const BackfillCancelRequested = defineEvent({
   type: 'BackfillCancelRequested',
   version: 1,
-  doc: 'A backfill shall stop. It is CANCELLED when no run of it is active any more.',
+  doc: 'A user cancelled a backfill. It is CANCELLED once none of its runs is active.',
   payload: z.object({ backfill_id: id, requested_by: id }),
   idempotencyKey: (cancel) => `backfill_cancel:${cancel.backfill_id}`,
   dedup: 'structure',
@@ -17,7 +17,7 @@ export const BackfillCancelRequested = defineEvent({
     {
       with: ['BackfillStateChanged'],
       when: (mine, other) => mine.backfill_id === other.backfill_id && isBackfillOver(other.to_state),
-      why: 'A request to cancel what has ended is too late.',
+      why: 'A cancellation after the end is too late.',
     },
   ],
   fold({ event, at, payload: cancel, rows }) {

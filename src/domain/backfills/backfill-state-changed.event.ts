@@ -31,7 +31,7 @@ export const BackfillStateChanged = defineEvent({
     {
       with: ['*'],
       when: (mine, other) => isBackfillOver(mine.to_state) && (other.backfill_id === mine.backfill_id || other.run_id != null),
-      why: 'An end is read off what the chunks and their runs had come to; what comes after it comes too late.',
+      why: 'The end follows from the chunks and their runs; anything later is too late.',
     },
   ],
   fold({ event, at, payload: change, rows, wake }) {

@@ -8,7 +8,7 @@ import { dispatchId } from './dispatch-ids.ts'
 export const DispatchEnqueued = defineEvent({
   type: 'DispatchEnqueued',
   version: 1,
-  doc: 'The queue took a dispatch, or refused it.',
+  doc: 'The queue accepted or refused a dispatch.',
   payload: z.object({
     run_id: id,
     task_key: id,

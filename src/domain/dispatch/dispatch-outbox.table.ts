@@ -17,10 +17,12 @@ export const dispatchOutbox = defineTable({
     attempt: col.int('The attempt.'),
     dispatch_id: col.string('Readable id: dispatch:{run_id}:{task_key}:{attempt}.'),
     cloud_task_id: col.string('The same id as queues accept it.'),
-    attempt_id: col.string('Goes to the worker and comes back with every fact.'),
-    status: col.oneOf(dispatchStatuses, 'PENDING until the queue has it, ACKED once a worker has it.'),
+    attempt_id: col.string('Sent to the worker, which returns it with every report.'),
+    status: col.oneOf(dispatchStatuses, 'PENDING until the queue has accepted it, ACKED once a worker has started it.'),
     worker_queue: col.string('Target queue.'),
-    offer: col.optional(col.int('How often it was offered to the queue; null at the first offer, and once a worker has it.')),
+    offer: col.optional(
+      col.int('How often it was offered to the queue; null at the first offer, and once a worker has started it.'),
+    ),
     created_at: col.timestamp('When the dispatch was requested.'),
   },
 })

@@ -8,7 +8,7 @@ import { dispatchId } from './dispatch-ids.ts'
 export const DispatchRepeated = defineEvent({
   type: 'DispatchRepeated',
   version: 1,
-  doc: 'No worker began an attempt for long: its dispatch is offered to the queue again, as the same attempt.',
+  doc: 'No worker started an attempt for a long time, so its dispatch is offered to the queue again, as the same attempt.',
   payload: z.object({
     run_id: id,
     task_key: id,

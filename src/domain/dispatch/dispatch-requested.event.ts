@@ -13,7 +13,7 @@ import { dispatchOutbox } from './dispatch-outbox.table.ts'
 export const DispatchRequested = defineEvent({
   type: 'DispatchRequested',
   version: 1,
-  doc: 'A ready task shall be handed to a worker. Takes effect only once the task is ready for that attempt.',
+  doc: 'A ready task is to be handed to a worker. Takes effect once the task is ready for that attempt.',
   payload: z.object({
     run_id: id,
     task_key: id,

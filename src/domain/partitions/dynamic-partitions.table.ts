@@ -9,7 +9,7 @@ export const dynamicPartitions = defineTable({
   columns: {
     set_name: col.string('Name of the set in code.'),
     partition_key: col.string('The key.'),
-    present: col.boolean('Whether the set has it now.'),
+    present: col.boolean('True if the set has the key now.'),
     changed_at: col.timestamp('When it was last added or removed.'),
     changed_by: col.string('By whom.'),
     clock_turn: col.optional(

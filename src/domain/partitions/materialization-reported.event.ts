@@ -9,7 +9,7 @@ import { partitionStatus } from './partition-status.table.ts'
 export const MaterializationReported = defineEvent({
   type: 'MaterializationReported',
   version: 1,
-  doc: 'Something outside Servo materialized a partition and said so.',
+  doc: 'A program outside Servo reported that it materialized a partition.',
   payload: z.object({
     report_id: id,
     asset_key: id,

@@ -4,7 +4,7 @@ import { foldKeyChange, keysChanged } from './dynamic-keys.ts'
 export const PartitionKeysAdded = defineEvent({
   type: 'PartitionKeysAdded',
   version: 1,
-  doc: 'A dynamic set of partitions has these keys from now on.',
+  doc: 'Keys were added to a dynamic set of partitions.',
   payload: keysChanged,
   idempotencyKey: (added) => `partition_keys_added:${added.request_id}`,
   dedup: 'key',

@@ -4,7 +4,7 @@ import { foldKeyChange, keysChanged } from './dynamic-keys.ts'
 export const PartitionKeysRemoved = defineEvent({
   type: 'PartitionKeysRemoved',
   version: 1,
-  doc: 'A dynamic set of partitions does not have these keys any more. What was made of them stays on record.',
+  doc: 'Keys were removed from a dynamic set of partitions. Their materializations stay on record.',
   payload: keysChanged,
   idempotencyKey: (removed) => `partition_keys_removed:${removed.request_id}`,
   dedup: 'key',

@@ -22,7 +22,7 @@ export function exactWork(chosen: ReadonlyMap<string, Iterable<string>>, partiti
   throw new ServoError(
     'invalid',
     'too_many_partitions',
-    `what is to be run lies in ${asset_selection.length} separate ranges of partitions, the limit is ${MAX_NAMED}`,
-    { hint: 'Ask for fewer assets, or for some of their partitions, at a time.' },
+    `the run covers ${asset_selection.length} separate partition ranges; the limit is ${MAX_NAMED}`,
+    { hint: 'Request fewer assets or partitions at a time.' },
   )
 }

@@ -15,7 +15,7 @@ describe('latest', () => {
   test('is the last window that is over', () => {
     expect(latest(day)).toEqual(['2025-01-04'])
     expect(latest({ type: 'monthly', start: '2024-01', timezone: 'UTC' })).toEqual(['2024-12'])
-    expect(() => latest(day, 'latest', Date.UTC(2025, 0, 1, 1))).toThrow('no window has closed yet')
+    expect(() => latest(day, 'latest', Date.UTC(2025, 0, 1, 1))).toThrow('there is no latest window: none has closed yet')
   })
 
   test('of several dimensions is that of time, with all of the others unless they are named', () => {
@@ -23,13 +23,15 @@ describe('latest', () => {
     expect(latest(both)).toEqual(['day=2025-01-04,region=eu', 'day=2025-01-04,region=us'])
     expect(latest(both, 'day=latest,region=us')).toEqual(['day=2025-01-04,region=us'])
     const twice = { type: 'multi', dimensions: { made: day, sold: day } }
-    expect(() => latest(twice)).toThrow('several dimensions are time here')
+    expect(() => latest(twice)).toThrow('`latest` needs a time dimension, but there are several here')
     expect(latest(twice, 'made=latest,sold=2025-01-01')).toEqual(['made=2025-01-04,sold=2025-01-01'])
   })
 
   test('is refused where keys are not time, unless one is called so', () => {
-    expect(() => latest(region)).toThrow('these partitions are not time')
-    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow('these partitions are not time')
+    expect(() => latest(region)).toThrow('`latest` needs a time dimension, but these partitions have none')
+    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow(
+      '`latest` needs a time dimension, but these partitions have none',
+    )
     expect(latest({ type: 'keys', keys: ['latest', 'stable'] })).toEqual(['latest'])
   })
 })

@@ -36,7 +36,7 @@ function byDimension(set: PartitionSet, asked: string): KeySelection {
   for (const [name, value] of Object.entries(readKey(asked))) {
     const dimension = set.dimensions.find((one) => one.name === name)
     if (dimension === undefined) {
-      throw new ServoError('invalid', 'bad_partition_key', `${asked}: there is no dimension ${name}`, {
+      throw new ServoError('invalid', 'bad_partition_key', `${asked}: unknown dimension ${name}`, {
         hint: `The dimensions are ${set.dimensions.map((one) => one.name).join(', ')}.`,
       })
     }
@@ -51,8 +51,8 @@ const LATEST = 'latest'
 function latestOf(set: PartitionSet): string {
   if (!isTime(set.definition)) throw noLatest(set)
   if (set.count > 0) return set.at(set.count - 1)
-  throw new ServoError('not_found', 'no_such_partition', 'no window has closed yet, so none is the latest', {
-    hint: 'Wait for the end of the first one.',
+  throw new ServoError('not_found', 'no_such_partition', 'there is no latest window: none has closed yet', {
+    hint: 'Wait until the first window closes.',
   })
 }
 
@@ -61,7 +61,7 @@ function noLatest({ dimensions }: PartitionSet): ServoError {
   return new ServoError(
     'invalid',
     'no_latest',
-    `latest is a window of time, and ${time.length > 1 ? 'several dimensions are time here' : 'these partitions are not time'}`,
+    `\`latest\` needs a time dimension, but ${time.length > 1 ? 'there are several here' : 'these partitions have none'}`,
     {
       hint: time.length > 1 ? `Name one: ${time[0]?.name}=latest.` : 'Name a key, or * for all.',
     },

@@ -20,8 +20,8 @@ export function partitionsOfAsset(
   const set = partitions.of(assetKey)
   if (set.definition === undefined) {
     if (asked === undefined) return ['']
-    throw new ServoError('invalid', 'no_partitions', `${assetKey} has no partitions: it is made as a whole`, {
-      hint: 'Leave the partition out.',
+    throw new ServoError('invalid', 'no_partitions', `${assetKey} has no partitions`, {
+      hint: 'Remove the partition from the request.',
     })
   }
   if (asked === undefined || asked.length === 0) throw partitionsWanted(assetKey, set)
@@ -48,21 +48,16 @@ function rangesOf<T>(assetKey: string, read: () => T): T {
 }
 
 const nothingNamed = (assetKey: string, asked: readonly string[]): ServoError =>
-  new ServoError(
-    'not_found',
-    'no_such_partition',
-    `${assetKey} has no partition that ${asked.join(', ').slice(0, 200)} means`,
-    {
-      hint: `servo assets show ${assetKey} lists them.`,
-    },
-  )
+  new ServoError('not_found', 'no_such_partition', `no partition of ${assetKey} matches ${asked.join(', ').slice(0, 200)}`, {
+    hint: `\`servo assets show ${assetKey}\` shows its partitions.`,
+  })
 
 const tooMany = (assetKey: string, count: number): ServoError =>
   new ServoError(
     'invalid',
     'too_many_partitions',
-    `${count} partitions of ${assetKey} are named, the limit is ${MAX_NAMED_PARTITIONS}`,
+    `the request names ${count} partitions of ${assetKey}; the limit is ${MAX_NAMED_PARTITIONS}`,
     {
-      hint: 'Name them by smaller ranges, one request after the other.',
+      hint: 'Send several requests, each with a smaller range.',
     },
   )

@@ -123,9 +123,9 @@ export function partitionsWanted(key: string, set: PartitionSet): ServoError {
   const there = set.count === 0 ? 'none exists yet' : `${set.at(0)} to ${set.at(set.count - 1)}`
   const hint =
     set.count === 0
-      ? 'Wait until its first window has closed, or add keys.'
+      ? 'Wait until the first window closes, or add keys.'
       : `Name them: ${set.at(set.count - 1)}, or a range such as ${rangeOf(set)}.`
-  return new ServoError('invalid', 'partitions_wanted', `${key} is made in partitions (${there}), and the request names none`, {
+  return new ServoError('invalid', 'partitions_wanted', `${key} has partitions (${there}), but the request names none`, {
     hint,
   })
 }
@@ -139,7 +139,7 @@ function rangeOf(set: PartitionSet): string {
 
 function unrelatedPartitions(key: string, asked: readonly string[]): ServoError {
   const shown = asked.slice(0, 3).join(', ') + (asked.length > 3 ? ` and ${asked.length - 3} more` : '')
-  return new ServoError('invalid', 'partitions_unrelated', `no partition of ${key} belongs to ${shown}`, {
+  return new ServoError('invalid', 'partitions_unrelated', `no partition of ${key} maps to ${shown}`, {
     hint: `Run ${key} by itself, with partitions of its own.`,
   })
 }
@@ -148,8 +148,8 @@ const tooMany = (count: number): ServoError =>
   new ServoError(
     'invalid',
     'too_many_partitions',
-    `the run would make ${count} partitions of one asset, the limit is ${MAX_PARTITIONS_PER_ASSET}`,
+    `the run would materialize ${count} partitions of one asset; the limit is ${MAX_PARTITIONS_PER_ASSET}`,
     {
-      hint: 'Ask for fewer at a time.',
+      hint: 'Request fewer at a time.',
     },
   )

@@ -34,7 +34,7 @@ export function chooseWork(
     if (graph.assets.has(key)) {
       if (partition === undefined) whole.add(key)
       else if (partitions.of(key).definition === undefined)
-        return { error: `${key} has no partitions. Ask for ${key} without a partition.` }
+        return { error: `${key} has no partitions. Request ${key} without a partition.` }
       else single.set(key, addAll(single.get(key) ?? new Set<string>(), parsePartitions(partitions.of(key), partition)))
       continue
     }
@@ -60,18 +60,19 @@ export function chooseWork(
 
 function unknownAsset(key: string, graph: AssetGraph): string {
   const meant = nearest(key, graph.assets.keys())
-  const suggestion = meant === undefined ? 'Correct the name, or load the project that declares it.' : `Did you mean ${meant}?`
-  return `there is no asset ${key}. ${suggestion}`
+  const suggestion =
+    meant === undefined ? 'Check the spelling, or load the project that declares it.' : `Did you mean ${meant}?`
+  return `asset ${key} not found. ${suggestion}`
 }
 
 function nothingToMake({ asset_selection }: WorkSelection, graph: AssetGraph, selected: ReadonlySet<string>): string {
   const [source] = selected
   if (source !== undefined) {
     const only = selected.size === 1 ? `${source} is a source, which is` : `${list([...selected])} are sources, which are`
-    return `${only} made elsewhere. Select what is made of it, for example key:"${source}"+.`
+    return `${only} materialized elsewhere. Select its downstream assets, for example key:"${source}"+.`
   }
   return graph.assets.size === 0
-    ? 'there are no assets. Load a project first.'
+    ? 'the project has no assets. Declare one, or load another project.'
     : `${list(asset_selection)} selects none of the ${graph.assets.size} assets. Check keys, tags and groups for spelling.`
 }
 

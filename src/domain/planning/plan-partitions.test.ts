@@ -149,20 +149,10 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
   const orders = define('orders', daily)
 
   test.each<[string, ReturnType<typeof define>[], string[] | null, RegExp]>([
-    [
-      'no partition',
-      [orders],
-      null,
-      /^orders is made in partitions \(2025-01-01 to 2025-03-01\), and the request names none\nName/,
-    ],
-    ['a window that has not closed', [orders], ['2025-03-02'], /orders: .*2025-03-02 does not exist until 2025-03-03/],
-    [
-      'a window before the first',
-      [orders],
-      ['2024-12-31'],
-      /orders: There is no partition 2024-12-31: there are 2025-01-01 to/,
-    ],
-    ['a key of another kind', [orders], ['eu'], /orders: eu is the key of no daily window/],
+    ['no partition', [orders], null, /^orders has partitions \(2025-01-01 to 2025-03-01\), but the request names none\nName/],
+    ['a window that has not closed', [orders], ['2025-03-02'], /orders: .*2025-03-02 does not exist before 2025-03-03/],
+    ['a window before the first', [orders], ['2024-12-31'], /orders: Partition 2024-12-31 not found: there are 2025-01-01 to/],
+    ['a key of another kind', [orders], ['eu'], /orders: No daily window has the key eu/],
     [
       'a range the wrong way round',
       [orders],
@@ -173,13 +163,13 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
       'an asset that has nothing to do with the partitions asked for',
       [orders, define('markets', region)],
       ['2025-01-01'],
-      /^no partition of markets belongs to 2025-01-01\nRun markets by itself/,
+      /^no partition of markets maps to 2025-01-01\nRun markets by itself/,
     ],
     [
       'windows in two zones',
       [orders, define('revenue', { ...monthly, timezone: 'Asia/Tokyo' }, ['orders'])],
       ['2025-01-01'],
-      /nothing says which partitions of orders revenue is made from\n.*Asia\/Tokyo and in UTC begin at other moments/,
+      /revenue has no mapping to the partitions of orders\n.*Asia\/Tokyo and in UTC begin at different times/,
     ],
     [
       'upstream windows that do not exist',

@@ -207,17 +207,17 @@ describe('a plan', () => {
 
 describe('what cannot be planned says what to do', () => {
   test.each<[string, Partial<RunToPlan>, string]>([
-    ['an unknown asset', { asset_selection: ['ordres'] }, 'there is no asset ordres. Did you mean orders?'],
+    ['an unknown asset', { asset_selection: ['ordres'] }, 'asset ordres not found. Did you mean orders?'],
     [
       'an unknown asset like no other',
       { asset_selection: ['orders', 'something/else'] },
-      'there is no asset something/else. Correct the name, or load the project that declares it.',
+      'asset something/else not found. Check the spelling, or load the project that declares it.',
     ],
-    ['an unknown asset with a partition', { asset_selection: ['order[a]'] }, 'there is no asset order. Did you mean orders?'],
+    ['an unknown asset with a partition', { asset_selection: ['order[a]'] }, 'asset order not found. Did you mean orders?'],
     [
       'only sources',
       { asset_selection: ['raw'] },
-      'raw is a source, which is made elsewhere. Select what is made of it, for example key:"raw"+.',
+      'raw is a source, which is materialized elsewhere. Select its downstream assets, for example key:"raw"+.',
     ],
     [
       'nothing',
@@ -227,7 +227,7 @@ describe('what cannot be planned says what to do', () => {
     [
       'a partition of what has none',
       { asset_selection: ['rates[a]'] },
-      'rates has no partitions. Ask for rates without a partition.',
+      'rates has no partitions. Request rates without a partition.',
     ],
   ])('%s', (_, asked, error) => {
     expect(plan(asked)).toBe(error)
@@ -238,7 +238,7 @@ describe('what cannot be planned says what to do', () => {
   })
 
   test('a project without assets', () => {
-    expect(plan({}, new AssetGraph([]))).toBe('there are no assets. Load a project first.')
+    expect(plan({}, new AssetGraph([]))).toBe('the project has no assets. Declare one, or load another project.')
   })
 
   test('names that would be too long', () => {

@@ -39,7 +39,7 @@ export function planRun({ run, graph, graphVersion, partitions }: PlanRequest): 
     const tooLong = tasks.find((task) => task.task_key.length > MAX_TASK_KEY)
     if (tooLong !== undefined) {
       return {
-        error: `the task ${tooLong.task_key.slice(0, 100)}… has a name of more than ${MAX_TASK_KEY} characters. Shorten the partition key.`,
+        error: `the task ${tooLong.task_key.slice(0, 100)}… has a key of more than ${MAX_TASK_KEY} characters. Shorten the partition key.`,
       }
     }
     return { events: planParts(run.run_id, graphVersion, tasks) }

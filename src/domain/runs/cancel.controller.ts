@@ -34,7 +34,7 @@ export function cancelController(graceMs: () => number): Controller {
       for (const [run, at] of due) {
         if (now < at) continue
         due.delete(run)
-        const error_message = 'the run was cancelled, and the worker did not stop in time'
+        const error_message = 'the run was cancelled, and its worker did not stop in time'
         for (const attempt of remoteAttempts(rows, run))
           events.push(givenUp(attempt, { outcome: 'CANCELLED', error_message, because: run }, observed))
       }

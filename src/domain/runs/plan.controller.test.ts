@@ -50,6 +50,11 @@ test('[V1] if the rest of a plan cannot be written any more because the project 
   const { story, run } = halfPlanned()
   define(story, 10)
   for (const part of decided(story)) story.tell(PlanCreated, part)
-  expect(run.row).toMatchObject({ state: 'FAILED', error: expect.stringContaining('Ask for the run again') })
+  expect(run.row).toMatchObject({
+    state: 'FAILED',
+    error: expect.stringContaining(
+      'the server stopped while it wrote the plan, and the project or its partitions have changed since. Request the run again.',
+    ),
+  })
   expect(decided(story)).toEqual([])
 })

@@ -81,7 +81,7 @@ function missingParts(run: Readonly<RunRow>, whole: readonly PlanPart[]): PlanPa
   const { run_id, plan_id, graph_version, plan_parts: parts } = run
   if (plan_id === null || whole[0]?.plan_id === plan_id) return whole.filter(({ part }) => missing.includes(part))
   const error =
-    'the server ended while it wrote the plan, and the project or its partitions have changed since. Ask for the run again.'
+    'the server stopped while it wrote the plan, and the project or its partitions have changed since. Request the run again.'
   return missing.map((part) => ({ run_id, plan_id, graph_version, part, parts, tasks: [], error }))
 }
 

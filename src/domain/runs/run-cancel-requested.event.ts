@@ -11,7 +11,7 @@ import { countTaskEnd, endRunIfDone, liveRun, touchRun } from './run-progress.ts
 export const RunCancelRequested = defineEvent({
   type: 'RunCancelRequested',
   version: 1,
-  doc: 'A run shall stop: no task starts any more, and running attempts are asked to end.',
+  doc: 'A user cancelled a run: no further task starts, and running attempts are asked to stop.',
   payload: z.object({ run_id: id, requested_by: id, reason: z.string().max(4_096).nullish() }),
   idempotencyKey: (cancel) => `cancel:${cancel.run_id}`,
   dedup: 'structure',
@@ -20,7 +20,7 @@ export const RunCancelRequested = defineEvent({
     {
       with: ['*'],
       when: (mine, other) => mine.run_id === other.run_id,
-      why: 'A cancellation divides what had begun, which may still finish, from what never will.',
+      why: 'A cancellation separates tasks that have started, which may still finish, from tasks that never will.',
     },
   ],
   fold({ event, at, payload: cancel, rows, wake }) {

@@ -4,7 +4,7 @@ import type { RequestSummary } from './request-summary.ts'
 
 export const runKeyConflicts = defineTable({
   name: 'run_key_conflicts',
-  doc: 'Requests that used the run key of another request for something else. They made no run.',
+  doc: 'Requests that reused a run key for different work. They created no run.',
   key: ['run_key', 'conflicting_fingerprint'],
   storage: {
     kind: 'cold',
@@ -25,8 +25,8 @@ export const runKeyConflicts = defineTable({
   },
   columns: {
     run_key: col.string('The key used twice.'),
-    conflicting_fingerprint: col.string('What the later request asked for.'),
-    existing_fingerprint: col.string('What the first request asked for.'),
+    conflicting_fingerprint: col.string('Fingerprint of the later request.'),
+    existing_fingerprint: col.string('Fingerprint of the first request.'),
     existing_run_id: col.string('The run of the first request.'),
     existing_request: col.optional(col.json<RequestSummary>('Who made the first request, when, and for what.')),
     conflicting_request: col.optional(col.json<RequestSummary>('Who made the later request, when, and for what.')),

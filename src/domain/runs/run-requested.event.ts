@@ -43,7 +43,7 @@ const payload = z
 export const RunRequested = defineEvent({
   type: 'RunRequested',
   version: 1,
-  doc: 'A user or an automation asked for a run. Every run starts with this event.',
+  doc: 'A user or an automation requested a run. Every run starts with this event.',
   payload,
   idempotencyKey: (request) => `runreq:${request.run_key}:${sha256(request.request_fingerprint)}`,
   dedup: 'structure',
@@ -61,12 +61,12 @@ export const RunRequested = defineEvent({
     {
       with: ['RunRequested'],
       when: (mine, other) => mine.run_key === other.run_key,
-      why: 'The first request of a run key makes the run; a later one with another fingerprint is a conflict.',
+      why: 'The first request of a run key creates the run; a later one with another fingerprint is a conflict.',
     },
     {
       with: ['ScheduleTicked'],
       when: ({ trigger_source_ref: source }, other) => source.type === 'schedule' && source.tick_id === other.tick_id,
-      why: 'A tick that was skipped asks for no run, until it is triggered.',
+      why: 'A skipped tick requests no run until it is triggered.',
     },
   ],
   fold({ event, at, payload: request, rows, wake }) {

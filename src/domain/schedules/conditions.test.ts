@@ -169,7 +169,12 @@ describe('a schedule with a condition', () => {
     simulation.define(hourly)
     simulation.run(2 * HOUR_MS)
     expect(recorded(simulation)).toMatchObject([
-      ['failed', 'cron', 'condition_error', expect.stringContaining('runs no code')],
+      [
+        'failed',
+        'cron',
+        'condition_error',
+        expect.stringContaining('its condition could not be evaluated: this server does not run project code'),
+      ],
       ['failed', 'cron', 'condition_error', expect.any(String)],
     ])
   })

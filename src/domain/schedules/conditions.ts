@@ -25,6 +25,6 @@ export interface Conditions {
 
 /** For a process that cannot run the code of schedules: a tick that depends on it fails. */
 export const noConditions: Conditions = {
-  ask: () => ({ verdict: 'failed', reason: 'its condition could not be evaluated: this server runs no code of the project' }),
+  ask: () => ({ verdict: 'failed', reason: 'its condition could not be evaluated: this server does not run project code' }),
   forget: () => undefined,
 }

@@ -21,7 +21,7 @@ export const changesRegime: Ordered = {
   ],
   when: (mine: { readonly schedule_id?: string }, other: { readonly schedule_id?: string }) =>
     mine.schedule_id === undefined || other.schedule_id === undefined || mine.schedule_id === other.schedule_id,
-  why: 'Which ticks a definition or a pause is about depends on what came before it.',
+  why: 'The ticks that a definition or a pause applies to depend on what came before it.',
 }
 
 /** The state of a schedule for changing, made if this is the first that is heard of it. */

@@ -59,7 +59,7 @@ export interface EndedRun {
 
 export const scheduleState = defineTable({
   name: 'schedule_state',
-  doc: 'How far each schedule is.',
+  doc: 'The state of each schedule.',
   key: ['schedule_id'],
   storage: { kind: 'hot' },
   columns: {
@@ -70,7 +70,7 @@ export const scheduleState = defineTable({
     status_reason: col.optional(col.string('Why.')),
     state_version: col.int('How often the schedule was declared, changed, paused, resumed or removed.'),
     paused_since: col.optional(
-      col.timestamp('Since when it is paused with the moments that it has now, by itself or with all automation.'),
+      col.timestamp('Since when it has been paused with its present ticks, by itself or with all automation.'),
     ),
     decided_until: col.optional(
       col.timestamp('Every tick up to here is on record or was never due; later ones follow the present definition.'),
@@ -99,10 +99,10 @@ export const scheduleState = defineTable({
     last_scheduled_for: col.optional(col.timestamp('The latest tick on record.')),
     last_tick_id: col.optional(col.string('That tick.')),
     last_tick_event_id: col.optional(col.string('The event that recorded it.')),
-    last_tick_status: col.optional(col.oneOf(tickStatuses, 'What came of it.')),
+    last_tick_status: col.optional(col.oneOf(tickStatuses, 'Triggered, skipped or failed.')),
     last_tick_reason: col.optional(col.string('Why it was skipped or failed.')),
-    last_run_key: col.optional(col.string('The run it asked for, if any.')),
-    open_runs: col.strings('Its runs that have not ended.'),
+    last_run_key: col.optional(col.string('The run it requested, if any.')),
+    open_runs: col.strings('Its unfinished runs.'),
     recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),
     counted_runs: col.optional(
       col.json<readonly string[]>(

@@ -10,7 +10,7 @@ import { clockTurn, reasonFacts, scheduleTicks, skipCodes, turnSuffix } from './
 export const ScheduleTicksSkipped = defineEvent({
   type: 'ScheduleTicksSkipped',
   version: 1,
-  doc: 'Ticks of a schedule that follow each other were skipped for the same reason: one fact, however many they are.',
+  doc: 'Consecutive ticks of a schedule were skipped for the same reason: one event for all of them.',
   payload: z.object({
     schedule_id: id,
     /** The first and the last of them. */

@@ -327,7 +327,7 @@ function pauseAfterFailures({ definition, state }: Schedule): NewEvent | undefin
   const failed = failuresInARow(state)
   const latest = failed.at(-1)
   if (latest === undefined || failed.length < pause_after) return undefined
-  const reason = `its last ${failed.length === 1 ? 'run' : `${failed.length} runs`} failed, the latest is ${latest.run_id}`
+  const reason = `its last ${failed.length === 1 ? 'run' : `${failed.length} runs`} failed; the latest is ${latest.run_id}`
   return newEvent(
     SchedulePaused,
     { schedule_id, request_id: `failed:${latest.run_id}`, changed_by: 'servo', reason },

@@ -205,9 +205,9 @@ function nameOf(token: Token): string {
 
 function hintFor(token: Token, before: Token | undefined): string | undefined {
   if (before?.text === ':' && (token.kind === 'keyword' || token.kind === 'wildcard' || token.text === '*'))
-    return `Put it into double quotes: "${token.text}".`
+    return `Put it in double quotes: "${token.text}".`
   if (token.kind === 'keyword' && foreignAttributes.has(token.text))
-    return `Servo cannot select by ${token.text}. It can by key, tag, owner, group, kind and is.`
+    return `Servo cannot select by ${token.text}. Use key, tag, owner, group, kind or is.`
   if (token.kind === 'word' && /^(and|or|not)$/i.test(token.text))
     return `Write ${token.text.toLowerCase()} or ${token.text.toUpperCase()}.`
   if (token.kind === 'word' || token.kind === 'wildcard') return `An asset key follows key: here, as in key:"${token.text}".`

@@ -10,8 +10,8 @@ export function knownAsset(graph: AssetGraph, key: string): AssetDefinition {
   const asset = graph.assets.get(key)
   if (asset !== undefined) return asset
   const meant = nearest(key, graph.assets.keys())
-  throw new ServoError('not_found', 'no_such_asset', `there is no asset ${JSON.stringify(key.slice(0, 255))}`, {
-    hint: meant === undefined ? 'servo assets list shows those there are.' : `Did you mean ${meant}?`,
+  throw new ServoError('not_found', 'no_such_asset', `asset ${JSON.stringify(key.slice(0, 255))} not found`, {
+    hint: meant === undefined ? '`servo assets list` lists all assets.' : `Did you mean ${meant}?`,
   })
 }
 

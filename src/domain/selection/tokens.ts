@@ -81,7 +81,7 @@ function tokenAt(text: string, at: number): { token: Token; length: number } {
   throw badSelection(text, at, 'a word, a sign or a text in quotes', JSON.stringify(character), quoteIt)
 }
 
-const quoteIt = 'Put values with other characters than A-Z a-z 0-9 _ / into double quotes: key:"my-asset".'
+const quoteIt = 'Put values with characters other than A-Z a-z 0-9 _ / in double quotes: key:"my-asset".'
 
 function matchAt(shape: RegExp, text: string, at: number): string {
   shape.lastIndex = at

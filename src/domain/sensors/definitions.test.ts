@@ -58,7 +58,7 @@ describe('a sensor', () => {
     ],
     ['verifies without a secret', { config: webhook({ verify: 'github' }) }, 'with verify: github, name the secret'],
     [
-      'has a pointer that is none',
+      'has an invalid pointer',
       { config: webhook({ fixed: { key: 'id' } }), has_code: false, asset_selection: ['a'] },
       'must be a JSON pointer',
     ],

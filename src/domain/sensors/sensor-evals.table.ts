@@ -6,7 +6,7 @@ export const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale
 
 export const sensorEvals = defineTable({
   name: 'sensor_evals',
-  doc: 'Evaluations of sensors and what came of them. Polls in a row that found nothing may be one row.',
+  doc: 'Evaluations of sensors and their results. Consecutive polls that found nothing may be one row.',
   key: ['eval_id'],
   storage: {
     kind: 'cold',
@@ -53,7 +53,7 @@ export const sensorEvals = defineTable({
     message_id: col.optional(col.string('The message, for a push.')),
     try: col.optional(col.int('Which try at the message it was.')),
     state_version: col.optional(col.int('The version of the state that a poll began from.')),
-    requested_by: col.optional(col.string('Who asked for it, if neither a sender nor the clock did.')),
+    requested_by: col.optional(col.string('Who requested it, if neither a sender nor the clock did.')),
     definition_version: col.optional(col.string('The definition as it was then.')),
     body_hash: col.optional(col.string('SHA-256 of the body of the message, which is not kept.')),
     body_size: col.optional(col.long('Its size in bytes.')),
@@ -66,8 +66,8 @@ export const sensorEvals = defineTable({
     accepted: col.boolean(
       'True if its runs and keys count. Of the evaluations of a message or a version one is accepted at most.',
     ),
-    run_keys: col.strings('Runs it asked for. A key is there twice if it was used for two different things.'),
-    run_fingerprints: col.optional(col.strings('What it asked for under each of these keys.')),
+    run_keys: col.strings('Runs it requested. A key is listed twice if it was used for two different requests.'),
+    run_fingerprints: col.optional(col.strings('What it requested with each of these keys.')),
     keys_added: col.optional(col.json<readonly KeyCount[]>('How many keys it added to dynamic sets: set_name and count.')),
     keys_removed: col.optional(col.json<readonly KeyCount[]>('How many it removed.')),
     error: col.optional(col.string('Why it failed.')),

@@ -29,7 +29,7 @@ export const sensorMessageConflicts = defineTable({
     body_size: col.optional(col.long('Its size in bytes.')),
     accepted_body_hash: col.optional(col.string('SHA-256 of the body that was accepted.')),
     accepted_body_size: col.optional(col.long('Its size in bytes.')),
-    accepted_eval_id: col.string('The evaluation that counts.'),
+    accepted_eval_id: col.string('The accepted evaluation.'),
     conflicting_event_id: col.string('The event that reported it.'),
     detected_at: col.timestamp('When it was reported.'),
   },

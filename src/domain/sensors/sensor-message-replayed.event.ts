@@ -9,7 +9,7 @@ import { sensorMessages } from './sensor-messages.table.ts'
 export const SensorMessageReplayed = defineEvent({
   type: 'SensorMessageReplayed',
   version: 1,
-  doc: 'A user let a dead letter be tried again, as often as a new message.',
+  doc: 'A user replayed a dead letter. It gets as many tries as a new message.',
   payload: z.object({ sensor_id: id, message_id: id, request_id: id, requested_by: id }),
   idempotencyKey: ({ sensor_id, message_id, request_id }) => `sensor_replay:${sensor_id}:${message_id}:${request_id}`,
   dedup: 'key',

@@ -3,7 +3,7 @@ import { defineTable, type Row } from '../../model/table.ts'
 
 export const sensorState = defineTable({
   name: 'sensor_state',
-  doc: 'How far each sensor is.',
+  doc: 'The state of each sensor.',
   key: ['sensor_id'],
   storage: { kind: 'hot' },
   columns: {
@@ -32,10 +32,10 @@ export const sensorState = defineTable({
     last_error: col.optional(col.string('Why the last evaluation failed; null if it did not.')),
     last_error_at: col.optional(col.timestamp('When it failed.')),
     backoff_until: col.optional(col.timestamp('No poll is made before, because the last ones failed.')),
-    dead_letters: col.long('Messages that failed too often and were not replayed.'),
+    dead_letters: col.long('The number of dead letters.'),
     happenings_waiting: col.long('Happenings in `sensor_happenings`, dead letters among them.'),
     happenings_dropped: col.long('Happenings that were dropped, the oldest first, because too many were waiting.'),
-    happenings_dropped_at: col.optional(col.timestamp('When the last of them was.')),
+    happenings_dropped_at: col.optional(col.timestamp('When the last one was dropped.')),
   },
 })
 

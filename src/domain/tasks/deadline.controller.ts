@@ -60,7 +60,7 @@ export const onDeadline: OnAlarm = ({ run_id, task_key, fire_at }, observed) => 
   // Its result may have been under way while no process was there to take it.
   const endsAt = now - fire_at > GRACE_MS ? now + GRACE_MS : deadline + GRACE_MS
   if (now < endsAt) return [checkAt(rows, attempt, endsAt)]
-  const error_message = `it ran for more than ${task.timeout_sec} s, and did not stop when it was told to`
+  const error_message = `it ran longer than its timeout of ${task.timeout_sec} s and did not stop when asked to`
   return [givenUp(attempt, { outcome: 'FAILED', error_category: 'timeout', error_message }, observed)]
 }
 

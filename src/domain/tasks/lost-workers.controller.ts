@@ -26,7 +26,7 @@ export function lostWorkersController(instance: string): Controller {
       const events: NewEvent[] = []
       for (const attempt of orphans) {
         if (attempt.state !== 'RUNNING') continue
-        const error_message = 'the process that ran this attempt ended before it did'
+        const error_message = 'the process that ran this attempt ended before the attempt did'
         events.push(givenUp(attempt, { outcome: 'FAILED', error_category: LOST, error_message }, observed))
       }
       orphans.clear()

@@ -49,7 +49,7 @@ const MAX_LOST = 20
 export const TaskFinished = defineEvent({
   type: 'TaskFinished',
   version: 1,
-  doc: 'An attempt ended: reported by its worker, or by a controller that gave up on it.',
+  doc: 'An attempt ended: its worker reported it, or a controller gave it up.',
   payload,
   idempotencyKey: (finish) => `finished:${finish.run_id}:${finish.task_key}:${finish.attempt}`,
   dedup: 'structure',
@@ -59,7 +59,7 @@ export const TaskFinished = defineEvent({
       // Ordered against everything: whether a failure came first depends also on the facts that it waits for.
       with: ['*'],
       when: (mine, other) => mine.run_id === other.run_id && mine.outcome === 'CANCELLED',
-      why: 'Tasks below a failure are skipped and tasks below a cancellation cancelled; a task below both follows the first.',
+      why: 'Tasks downstream of a failure are skipped, tasks downstream of a cancellation are cancelled; a task downstream of both follows the first.',
     },
   ],
   fold({ event, at: receivedAt, payload: finish, rows, wake }) {

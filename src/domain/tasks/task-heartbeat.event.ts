@@ -9,7 +9,7 @@ import { tasks } from './tasks.table.ts'
 export const TaskHeartbeat = defineEvent({
   type: 'TaskHeartbeat',
   version: 1,
-  doc: 'A worker said that an attempt is alive.',
+  doc: 'A worker sent a heartbeat for an attempt.',
   payload: z.object({ run_id: id, task_key: id, attempt: z.number().int().min(1), attempt_id: id, heartbeat_at: timestamp }),
   idempotencyKey: (beat) => `heartbeat:${beat.run_id}:${beat.task_key}:${beat.attempt}:${beat.heartbeat_at}`,
   dedup: 'structure',

@@ -11,7 +11,7 @@ import { isTaskOver, taskRank, tasks } from './tasks.table.ts'
 export const TaskSkipped = defineEvent({
   type: 'TaskSkipped',
   version: 1,
-  doc: 'A ready task shall not be tried: another run is making its partition, and its asset says skip.',
+  doc: 'A ready task is skipped: another run is materializing its partition, and its asset has overlap: skip.',
   payload: z.object({
     run_id: id,
     task_key: id,

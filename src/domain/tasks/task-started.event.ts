@@ -11,7 +11,7 @@ import { tasks } from './tasks.table.ts'
 export const TaskStarted = defineEvent({
   type: 'TaskStarted',
   version: 1,
-  doc: 'A worker began an attempt.',
+  doc: 'A worker started an attempt.',
   payload: z.object({
     run_id: id,
     task_key: id,

@@ -8,7 +8,7 @@ import { timerSlot, timerSubject, timers } from './timers.table.ts'
 export const TimerRequested = defineEvent({
   type: 'TimerRequested',
   version: 1,
-  doc: 'An alarm shall be set.',
+  doc: 'An alarm was set.',
   payload: timerPayload,
   idempotencyKey: (timer) => timerId(timer),
   dedup: 'structure',

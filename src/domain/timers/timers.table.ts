@@ -23,7 +23,7 @@ export const timers = defineTable({
     task_key: col.optional(col.string('The task, if one.')),
     attempt: col.optional(col.int('The attempt, for retry and heartbeat.')),
     fire_at: col.timestamp('When it is due.'),
-    state: col.oneOf(timerStates, 'How far it is.'),
+    state: col.oneOf(timerStates, 'The state of the alarm.'),
     payload: col.optional(col.json('What the handler needs.')),
   },
 })

@@ -72,15 +72,15 @@ export const givenKey = (runKey: string): string | null =>
 /** What to do about a run key that was used for two different things. */
 export function adviceForRunKey(runKey: string, later: RequestSummary | null): string {
   if (runKey.startsWith('user:') || runKey.startsWith('manual:'))
-    return 'Ask under another key (servo run --key), or repeat the first request as it was.'
+    return 'Use another key (servo run --key), or repeat the first request unchanged.'
   if (/^sensor:[^:]*:key:/.test(runKey))
-    return 'Let the code of the sensor give each piece of work a key of its own, such as one with the partition in it.'
-  if (runKey.startsWith('rerun:')) return 'Rerun it under another key (servo runs rerun --key).'
-  if (runKey.startsWith('sched:')) return 'Trigger the schedule under another key (servo schedules trigger --key).'
+    return 'Give each piece of work its own key in the code of the sensor, for example one that contains the partition.'
+  if (runKey.startsWith('rerun:')) return 'Rerun it with another key (servo runs rerun --key).'
+  if (runKey.startsWith('sched:')) return 'Trigger the schedule with another key (servo schedules trigger --key).'
   if (later?.source.type === 'sensor')
-    return 'The code of the sensor returned other runs for the same evaluation. Let it return the same for the same message or cursor.'
-  return 'Ask under another key, or repeat the first request as it was.'
+    return 'The code of the sensor returned different runs for the same evaluation. Return the same runs for the same message or cursor.'
+  return 'Use another key, or repeat the first request unchanged.'
 }
 
 export const ADVICE_FOR_MESSAGE =
-  'The first body counts. Let the sender give each message an id of its own, and send the other body under a new one.'
+  'The first body counts. Give each message its own id, and send the other body under a new one.'

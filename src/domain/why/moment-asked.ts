@@ -37,7 +37,7 @@ const spanOf = (from: number, hasSeconds: boolean): AskedMoment => ({ from, to: 
 const isDate = (day: string): boolean => new Date(Date.parse(day)).toISOString().slice(0, 10) === day
 
 const badMoment = (text: string): ServoError =>
-  new ServoError('invalid', 'bad_moment', `${JSON.stringify(text.slice(0, 64))} is not a point in time`, {
-    hint: 'Write 05:00 or 2025-01-15T05:00 for the zone of the schedule, or 2025-01-15T05:00:00Z.',
+  new ServoError('invalid', 'bad_moment', `${JSON.stringify(text.slice(0, 64))} is not a time`, {
+    hint: 'Write 05:00 or 2025-01-15T05:00 in the time zone of the schedule, or 2025-01-15T05:00:00Z.',
     facts: { field: 'at' },
   })

@@ -89,7 +89,7 @@ describe('why a sensor asked for a run or did not', () => {
   test('[A52] its senders are refused, because its secret is not set', () => {
     const history = new History(hook)
     history.missingSecrets = ['SHOP_SECRET']
-    const refused = 'its secret SHOP_SECRET is not set in the environment of the server, so its senders are refused'
+    const refused = 'its secret SHOP_SECRET is not set in the environment of the server, so its messages are refused'
     expect(history.say()[0]).toBe(`inbox did not run: ${refused}`)
     expect(history.say('m_1')[1]).toBe(refused)
   })
@@ -97,9 +97,9 @@ describe('why a sensor asked for a run or did not', () => {
   test('[A62] a message asked for runs, or for nothing', () => {
     const history = new History(hook)
     history.evaluate(message('m_1'), nothing)
-    expect(history.say()).toEqual(['inbox was evaluated and asked for nothing at T, for message m_1'])
+    expect(history.say()).toEqual(['inbox was evaluated and requested nothing at T, for message m_1'])
     history.evaluate(message('m_2'), asks)
-    expect(history.say()).toEqual(['inbox ran: at T message m_2 requested run_…', 'at T message m_1 asked for nothing'])
+    expect(history.say()).toEqual(['inbox ran: at T message m_2 requested run_…', 'at T message m_1 requested nothing'])
   })
 
   test('[A62] its key was used before, for the same or for something else: there is no new run', () => {
@@ -112,14 +112,14 @@ describe('why a sensor asked for a run or did not', () => {
     for (const id of ['m_3', 'm_4']) {
       history.evaluate(message(id), { runs: [...keyed({ team: 'shop' }).runs, { asset_selection: ['orders'] }] })
       expect(history.say(id), 'also when the same conflict is on record already').toEqual([
-        `inbox ran for message ${id}: it was accepted at T and requested run_…; no new run where key a b was used for something else by run_… at T (servo conflicts)`,
+        `inbox ran for message ${id}: it was accepted at T and requested run_…; no new run where key a b was used for another request by run_… at T (servo conflicts)`,
       ])
     }
     history.evaluate(message('m_5'), {
       runs: [...keyed({ n: '1' }).runs, ...keyed({ n: '2' }).runs].map((run) => ({ ...run, key: 'c' })),
     })
     expect(history.say('m_5')[0], 'one evaluation may be in conflict with itself').toMatch(
-      /requested run_…; no new run where key c was used for something else by run_…/,
+      /requested run_…; no new run where key c was used for another request by run_…/,
     )
   })
 
@@ -129,10 +129,10 @@ describe('why a sensor asked for a run or did not', () => {
     const partition_keys_removed = [{ set_name: 'shops', keys: ['a', 'b'] }]
     history.evaluate(polled(0), { runs: [], cursor: '"1"', partition_keys_added, partition_keys_removed })
     expect(history.say()[0]).toBe(
-      'inbox was evaluated: at T a poll asked for no run, but added 1 key to customers, removed 2 keys from shops and moved its cursor',
+      'inbox was evaluated: at T a poll requested no run, but added 1 key to customers, removed 2 keys from shops and moved its cursor',
     )
     history.evaluate({ source: 'poll', state_version: 1, cursor: '"1"' }, { runs: [], cursor: '"2"' })
-    expect(history.say()[0]).toBe('inbox was evaluated: at T a poll asked for no run, but moved its cursor')
+    expect(history.say()[0]).toBe('inbox was evaluated: at T a poll requested no run, but moved its cursor')
     history.evaluate({ source: 'poll', state_version: 2, cursor: '"2"' }, { ...asks, cursor: '"3"' })
     expect(history.say()[0]).toBe('inbox ran: at T a poll requested run_… and moved its cursor')
     const pushed = new History(hook)
@@ -164,7 +164,7 @@ describe('why a sensor asked for a run or did not', () => {
     expect(history.say()[0]).toBe('inbox was evaluated: from T to T it was polled 6 times and found nothing new')
     history.evaluate(polled(0), { runs: [], cursor: '"1"' })
     history.evaluate(polled(0), asks)
-    expect(history.say()[0]).toMatch(/^inbox did not run: at T a poll counted for nothing: another from the same cursor/)
+    expect(history.say()[0]).toMatch(/^inbox did not run: at T a poll did not count: another poll from the same cursor/)
   })
 
   test.each([
@@ -206,7 +206,7 @@ describe('why a sensor asked for a run or did not', () => {
 describe('what became of a message', () => {
   test('[A62] it is not on record', () => {
     expect(new History(hook).say('m_9')).toEqual([
-      'inbox did not run for message m_9: no evaluation of it is on record: it was not delivered, was refused, or came while inbox was paused',
+      'inbox did not run for message m_9: it was never evaluated: it was not delivered, was refused, or arrived while inbox was paused',
     ])
   })
 
@@ -214,7 +214,7 @@ describe('what became of a message', () => {
     const history = new History(hook)
     history.evaluate(message('m_1'), failed)
     expect(history.say('m_1')).toEqual([
-      'inbox did not run for message m_1: its first try failed, and it is tried again when it is delivered again: no such column',
+      'inbox did not run for message m_1: its first try failed; it is tried again when it is delivered again: no such column',
     ])
     history.evaluate(message('m_1', 2), { error: 'no such column.\n    at on (assets/inbox.ts:12:5)' })
     expect(history.say()).toContain('at T message m_1 failed at try 2: no such column. (assets/inbox.ts:12)')
@@ -239,9 +239,9 @@ describe('what became of a message', () => {
     history.evaluate(message('m_1'), nothing)
     history.evaluate(message('m_1', 1, 'b'), asks)
     expect(history.say('m_1')).toEqual([
-      'inbox was evaluated for message m_1: it was accepted at T and asked for nothing',
-      'another body came under its id and did not count: servo conflicts',
-      'at T message m_1 counted for nothing: it had been accepted before',
+      'inbox was evaluated for message m_1: it was accepted at T and requested nothing',
+      'another body came with the same id and did not count: servo conflicts',
+      'at T message m_1 did not count: it had been accepted before',
     ])
   })
 })

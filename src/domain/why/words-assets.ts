@@ -24,7 +24,7 @@ type AssetCode =
 const numeral = (count: number): string => count.toLocaleString('en')
 const were = (count: number): string => (count > 1 ? 'were' : 'was')
 
-/** Why partitions are stale: `raw/orders failed and was never made`. */
+/** Why partitions are stale: `raw/orders failed and was never materialized`. */
 export function staleInWords(
   { cause, asset_key, partition_keys, count, upstream, since }: FactsByCode['stale_because'],
   when: Say,
@@ -33,16 +33,16 @@ export function staleInWords(
   const sinceThen = since === null ? '' : `, since ${when(since)}`
   switch (cause) {
     case 'never_materialized':
-      return `${whose} ${were(count)} never made`
+      return `${whose} ${were(count)} never materialized`
     case 'code_changed':
-      return `the code of ${whose} has changed${sinceThen}`
+      return `the code of ${whose} changed${sinceThen}`
     case 'freshness':
-      return `${whose} ${count > 1 ? 'are not as fresh as they' : 'is not as fresh as it'} should be${sinceThen}`
+      return `${whose} ${count > 1 ? 'are older than their' : 'is older than its'} freshness policy allows${sinceThen}`
     case 'upstream_missing':
       return upstream === null ? 'an upstream partition is missing' : missingInWords(upstream)
     case 'upstream_changed': {
-      if (upstream === null) return `an upstream partition was made again${sinceThen}`
-      return `${named(upstream)} ${were(upstream.count)} made again${sinceThen}`
+      if (upstream === null) return `an upstream partition was materialized again${sinceThen}`
+      return `${named(upstream)} ${were(upstream.count)} materialized again${sinceThen}`
     }
   }
 }
@@ -52,31 +52,32 @@ const named = ({ asset_key, partition_keys, count }: Blamed): string => somePart
 function missingInWords(upstream: Blamed): string {
   const { count, failed, absent } = upstream
   if (absent === count) return `${named(upstream)} ${count > 1 ? 'do' : 'does'} not exist`
-  if (failed === count) return `${named(upstream)} failed and ${were(count)} never made`
+  if (failed === count) return `${named(upstream)} failed and ${were(count)} never materialized`
   const some = [
     ...(failed === 0 ? [] : [`${numeral(failed)} of them failed`]),
     ...(absent === 0 ? [] : [`${numeral(absent)} of them ${absent === 1 ? 'does' : 'do'} not exist`]),
   ]
-  return `${named(upstream)} ${were(count)} never made${some.length === 0 ? '' : `; ${inSeries(some)}`}`
+  return `${named(upstream)} ${were(count)} never materialized${some.length === 0 ? '' : `; ${inSeries(some)}`}`
 }
 
 export const assetWords: WordsOf<AssetCode> = {
-  made_by_run: ({ run_id, at }, when) => `last made at ${when(at)} by ${run_id}`,
-  last_run: ({ run_id, at }, when) => `its last run is ${run_id}, at ${when(at)}`,
-  made_outside: ({ at }, when) => `last made at ${when(at)} outside Servo, as somebody reported`,
-  wiped: ({ at }, when) => `what was made before was wiped at ${when(at)}`,
+  made_by_run: ({ run_id, at }, when) => `last materialized at ${when(at)} by ${run_id}`,
+  last_run: ({ run_id, at }, when) => `its last run was ${run_id}, at ${when(at)}`,
+  made_outside: ({ at }, when) => `last materialized outside Servo, reported at ${when(at)}`,
+  wiped: ({ at }, when) => `its earlier materialization was wiped at ${when(at)}`,
   attempt_failed: ({ run_id, at, error }, when) => `the last attempt failed at ${when(at)} in ${run_id}${saying(error)}`,
-  in_run: ({ run_id, task_key, state }) => `${run_id} will make it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
-  in_requested_run: ({ run_id }) => `${run_id}, which is not planned yet, may make it`,
+  in_run: ({ run_id, task_key, state }) =>
+    `${run_id} will materialize it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
+  in_requested_run: ({ run_id }) => `${run_id}, which is not planned yet, may materialize it`,
   stale_because: (facts, when) => `${staleInWords(facts, when)}${facts.path.length > 1 ? ` (${facts.path.join(' → ')})` : ''}`,
-  fresh: () => 'nothing it is made from has changed since, and neither has its code',
+  fresh: () => 'neither its upstream assets nor its code changed since',
   partition_counts: ({ partitions, made, stale, failed, missing }) => {
     if (made === partitions) return `all ${numeral(partitions)} partitions are up to date`
     if (missing === partitions) return `it has ${numeral(partitions)} ${partitions === 1 ? 'partition' : 'partitions'}`
     const others = [
       ...(stale === 0 ? [] : [`${numeral(stale)} ${stale === 1 ? 'is' : 'are'} stale`]),
       ...(failed === 0 ? [] : [`the last attempt at ${numeral(failed)} failed`]),
-      ...(missing === 0 ? [] : [`${numeral(missing)} ${were(missing)} never made`]),
+      ...(missing === 0 ? [] : [`${numeral(missing)} ${were(missing)} never materialized`]),
     ]
     return `${numeral(made)} of ${numeral(partitions)} partitions ${made === 1 ? 'is' : 'are'} up to date, ${inSeries(others)}`
   },

@@ -56,14 +56,14 @@ type ScheduleCode =
 
 export const scheduleWords: WordsOf<ScheduleCode> = {
   triggered: ({ run_id, state, cause, by, decided_at, lateness_ms }, when) => {
-    const run = `as ${run_id ?? 'a run that is not on record any more'}${inState(state)}`
+    const run = `as ${run_id ?? 'a run that is no longer on record'}${inState(state)}`
     if (cause === 'manual') return `${by ?? 'somebody'} triggered it at ${when(decided_at)}, ${run}`
     if (cause === 'catch_up') return `caught up${by === null ? '' : ` by ${by}`} at ${when(decided_at)}, ${run}`
     const late = lateness_ms === null || lateness_ms <= SECOND_MS ? 'on time' : `${Math.round(lateness_ms / SECOND_MS)} s late`
     return `${late}, ${run}`
   },
   triggered_by_hand: ({ run_id, state, by, at }, when) =>
-    `${by ?? 'somebody'} triggered it at ${when(at)}, as ${run_id ?? 'a run that is not on record any more'}${inState(state)}`,
+    `${by ?? 'somebody'} triggered it at ${when(at)}, as ${run_id ?? 'a run that is no longer on record'}${inState(state)}`,
   automation_off: () =>
     'automation is off on the server that runs (servo dev --no-automation): nothing ticks, and no sensor is evaluated',
   skipped_together: ({ first, last, count }, when) =>
@@ -73,10 +73,10 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   catchup_limit: ({ most, decided_at }, when) => {
     const rule =
       most === 0
-        ? 'the schedule catches up on nothing'
+        ? 'the schedule has no catch-up'
         : most === null
           ? 'newer ticks were caught up instead'
-          : `of the ticks missed, only the newest ${most === 1 ? 'one' : most} may run`
+          : `of the missed ticks, only the newest ${most === 1 ? 'one' : most} may run`
     return `no server ticked then, and at ${when(decided_at)} it was too late: ${rule}`
   },
   overlap: ({ run_id, scheduled_for, state }, when) => {
@@ -87,7 +87,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   no_window: ({ text }) => headLine(text),
   condition: ({ text }) => sayingOnce('its condition did not hold', text),
   condition_error: ({ text }) => sayingOnce('its condition could not be evaluated', withPlace(text)),
-  bad_selection: ({ text }) => `what it selects cannot run${saying(text)}`,
+  bad_selection: ({ text }) => `its selection cannot run${saying(text)}`,
   code_removed: ({ text }) => headLine(text),
   code_unavailable: ({ text }) => waitingText(headLine(text)),
   other_reason: ({ text }) => headLine(text),
@@ -99,10 +99,10 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   after_end: ({ end_at }, when) => `it does not tick after its end, ${when(end_at)}`,
   not_declared_yet: ({ created_at }, when) => `it was not declared until ${when(created_at)}`,
   changed_since: ({ defined_at }, when) =>
-    `it was changed at ${when(defined_at)}, and before that only ticks are on record, not why there was none`,
+    `it was changed at ${when(defined_at)}, and before that only its ticks are on record, not the reasons for missing ones`,
   undecided: ({ decided_until }, when) =>
     `no server has decided this tick yet${decided_until === null ? '' : `: the last one ticked until ${when(decided_until)}`}. Start one: servo dev`,
-  never_due: ({ since }, when) => `it has not been due since it was declared at ${when(since)}`,
+  never_due: ({ since }, when) => `it has had no tick since it was declared at ${when(since)}`,
   next_tick: ({ at }, when) => `next tick: ${when(at)}`,
   no_next_tick: ({ end_at }, when) =>
     end_at === null ? 'there is no next tick' : `there is no next tick: it ended at ${when(end_at)}`,
@@ -148,30 +148,30 @@ function runsAsked(
   return `${did(`requested ${made.join(', ')}${more}`)}${others.length === 0 ? '' : `; no new run where ${others.join('; ')}`}`
 }
 /** The same of an evaluation without runs. */
-const onlyBesides = (facts: BesidesRuns): string => `asked for no run, but ${inSeries(wordsBesidesRuns(facts))}`
+const onlyBesides = (facts: BesidesRuns): string => `requested no run, but ${inSeries(wordsBesidesRuns(facts))}`
 export const didMore = (facts: BesidesRuns): boolean => wordsBesidesRuns(facts).length > 0
 const tries = (count: number): string => `${count} ${count === 1 ? 'try' : 'tries'}`
 const ofMessage = (id: string | null): string => (id === null ? 'a poll' : `message ${id}`)
 
 /** Of the variables in which a webhook looks for its secret. */
 export const secretNotSet = (variables: readonly string[]): string =>
-  `its secret ${variables.join(' or ')} is not set in the environment of the server, so its senders are refused`
+  `its secret ${variables.join(' or ')} is not set in the environment of the server, so its messages are refused`
 
 export const sensorWords: WordsOf<SensorCode> = {
   evaluation_triggered: ({ at, message_id, by, runs, count, ...besides }, when) =>
     `at ${when(at)} ${ofMessage(message_id)}${by === null ? '' : ` from ${by}`} ${runsAsked([], { runs, count, when, besides })}`,
   evaluation_no_new_data: ({ at, until, count, message_id, ...besides }, when) => {
     if (didMore(besides)) return `at ${when(at)} ${ofMessage(message_id)} ${onlyBesides(besides)}`
-    if (message_id !== null) return `at ${when(at)} message ${message_id} asked for nothing`
+    if (message_id !== null) return `at ${when(at)} message ${message_id} requested nothing`
     if (until === null || count === 1) return `at ${when(at)} it was polled and found nothing new`
     return `from ${when(at)} to ${when(until)} it was polled ${count.toLocaleString('en')} times and found nothing new`
   },
   evaluation_error: ({ at, message_id, try: attempt, error }, when) =>
     `at ${when(at)} ${ofMessage(message_id)} failed${attempt === null ? '' : ` at try ${attempt}`}${saying(withPlace(error))}`,
   evaluation_stale: ({ at }, when) =>
-    `at ${when(at)} a poll counted for nothing: another from the same cursor was faster, or the cursor was reset`,
+    `at ${when(at)} a poll did not count: another poll from the same cursor was faster, or the cursor was reset`,
   evaluation_duplicate: ({ at, message_id }, when) =>
-    `at ${when(at)} ${ofMessage(message_id)} counted for nothing: it had been accepted before`,
+    `at ${when(at)} ${ofMessage(message_id)} did not count: it had been accepted before`,
   never_evaluated: ({ is_poll, since }, when) =>
     is_poll
       ? `it has not been polled since it was declared at ${when(since)}; sensors are polled while a server runs (servo dev)`
@@ -185,16 +185,16 @@ export const sensorWords: WordsOf<SensorCode> = {
   next_poll: ({ at, is_due }, when) => (is_due ? 'its next poll is due now' : `next poll: ${when(at)}`),
   message_accepted: ({ at, tries: count, runs, ...besides }, when) => {
     const accepted = `it was accepted at ${when(at)}${count > 1 ? ` at try ${count}` : ''}`
-    if (runs === null) return `${accepted}; what it asked for is not on record any more`
-    if (runs.length === 0) return `${accepted} and ${didMore(besides) ? onlyBesides(besides) : 'asked for nothing'}`
+    if (runs === null) return `${accepted}; its runs are no longer on record`
+    if (runs.length === 0) return `${accepted} and ${didMore(besides) ? onlyBesides(besides) : 'requested nothing'}`
     return runsAsked([accepted], { runs, count: runs.length, when, besides })
   },
   message_failing: ({ tries: count, error, replayed_at, replayed_by }, when) =>
-    `${count === 1 ? 'its first try' : `each of its ${count} tries`} failed, and it is tried again when it is delivered again${replayed_at === null ? '' : ` (${replayed_by ?? 'somebody'} replayed it at ${when(replayed_at)})`}${saying(error)}`,
+    `${count === 1 ? 'its first try' : `each of its ${count} tries`} failed; it is tried again when it is delivered again${replayed_at === null ? '' : ` (${replayed_by ?? 'somebody'} replayed it at ${when(replayed_at)})`}${saying(error)}`,
   message_dead: ({ sensor, message_id, since, tries: count, error }, when) =>
     `it has been a dead letter since ${when(since)}, after ${tries(count)}${saying(error).replace(/\.$/, '')}. Replay it: servo sensors replay ${sensor} ${message_id}`,
   message_unknown: ({ sensor }) =>
-    `no evaluation of it is on record: it was not delivered, was refused, or came while ${sensor} was paused`,
+    `it was never evaluated: it was not delivered, was refused, or arrived while ${sensor} was paused`,
   message_conflicts: ({ count }) =>
-    `${count === 1 ? 'another body came' : `${count} other bodies came`} under its id and did not count: servo conflicts`,
+    `${count === 1 ? 'another body came' : `${count} other bodies came`} with the same id and did not count: servo conflicts`,
 }

@@ -9,7 +9,7 @@ type OriginCode =
   | 'asked_by_automation'
   | 'asked_long_ago'
 
-const rerunOf = { from_failure: 'what did not succeed', subset: 'a part', all: 'all' } as const
+const rerunOf = { from_failure: 'the unsuccessful part', subset: 'a part', all: 'all' } as const
 
 export const originWords: WordsOf<OriginCode> = {
   asked_by_schedule: ({ schedule, scheduled_for, cause, by, at }, when) => {
@@ -21,14 +21,14 @@ export const originWords: WordsOf<OriginCode> = {
   },
   asked_by_sensor: ({ sensor, message_id, by, at }, when) => {
     const why = message_id === null ? 'poll' : `message ${message_id}`
-    return `${sensor} asked at ${when(at)} (${why}${by === null ? '' : ` from ${by}`})`
+    return `sensor ${sensor} requested it at ${when(at)} (${why}${by === null ? '' : ` from ${by}`})`
   },
-  asked_by_user: ({ user, at }, when) => `${user} asked at ${when(at)}`,
-  asked_by_rerun: ({ run_id, mode, at }, when) => `${rerunOf[mode]} of ${run_id} was asked for again at ${when(at)}`,
+  asked_by_user: ({ user, at }, when) => `${user} requested it at ${when(at)}`,
+  asked_by_rerun: ({ run_id, mode, at }, when) => `it reruns ${rerunOf[mode]} of ${run_id}, requested at ${when(at)}`,
   asked_by_backfill: ({ backfill_id, chunk_index, at }, when) =>
-    `it is chunk ${chunk_index + 1} of backfill ${backfill_id}, which asked at ${when(at)}`,
-  asked_by_automation: ({ asset_key, at }, when) => `the automation of ${asset_key} asked at ${when(at)}`,
-  asked_long_ago: ({ run_id }) => `who asked for ${run_id} is not on record any more`,
+    `backfill ${backfill_id} requested it at ${when(at)}, as chunk ${chunk_index + 1}`,
+  asked_by_automation: ({ asset_key, at }, when) => `the automation of ${asset_key} requested it at ${when(at)}`,
+  asked_long_ago: ({ run_id }) => `the origin of ${run_id} is no longer on record`,
 }
 
 type RunCode =
@@ -61,17 +61,17 @@ function some(names: readonly string[], most = 5): string {
 
 export const runWords: WordsOf<RunCode> = {
   selects: ({ assets, partitions }) =>
-    `it makes ${some(assets)}${partitions === null || partitions.length === 0 ? '' : `, partitions ${some(partitions)}`}`,
-  after_runs: ({ run_ids }) => `it begins when ${some(run_ids)} ${run_ids.length === 1 ? 'has' : 'have'} ended`,
-  not_planned: ({ at }, when) => `it was asked for at ${when(at)} and waits for a server to plan it (servo dev)`,
+    `it materializes ${some(assets)}${partitions === null || partitions.length === 0 ? '' : `, partitions ${some(partitions)}`}`,
+  after_runs: ({ run_ids }) => `it starts when ${some(run_ids)} ${run_ids.length === 1 ? 'has' : 'have'} ended`,
+  not_planned: ({ at }, when) => `it was requested at ${when(at)} and waits for a server to plan it (servo dev)`,
   task_running: ({ task_key, attempt, since, worker_id }, when) =>
     `${task_key} has been running since ${when(since)}${attempt > 1 ? `, attempt ${attempt}` : ''}${worker_id === null ? '' : `, on ${worker_id}`}`,
   task_with_queue: ({ task_key, queue, since }, when) =>
     `${task_key} has been waiting since ${when(since)} for a worker of the queue ${queue} to take it`,
-  overlap_waits: ({ task_key, run_id }) => `${task_key} waits for ${run_id}, which is making it (overlap)`,
-  overlap_skipped: ({ task_key, run_id }) => `${task_key} was skipped: ${run_id} was making it (overlap: skip)`,
+  overlap_waits: ({ task_key, run_id }) => `${task_key} waits for ${run_id}, which is materializing it (overlap)`,
+  overlap_skipped: ({ task_key, run_id }) => `${task_key} was skipped: ${run_id} was materializing it (overlap: skip)`,
   more_skipped: ({ count }) =>
-    `${count.toLocaleString('en')} more ${count === 1 ? 'task was' : 'tasks were'} skipped because other runs were making the same`,
+    `${count.toLocaleString('en')} more ${count === 1 ? 'task was' : 'tasks were'} skipped because other runs were materializing the same partitions`,
   pool_full: ({ task_key, pool, slots }) =>
     `${task_key} waits for the pool ${pool}: ${slots === 1 ? 'its only slot is' : `all ${slots} slots are`} in use`,
   no_worker_free: ({ task_key, queue, since, busy }, when) =>
@@ -82,7 +82,7 @@ export const runWords: WordsOf<RunCode> = {
     return `${task_key} waits for ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
   },
   retry_later: ({ task_key, attempt, at, error }, when) =>
-    `${task_key} failed at attempt ${attempt} and is tried again ${at === null ? 'soon' : `at ${when(at)}`}${saying(error)}`,
+    `${task_key} failed at attempt ${attempt} and will be retried ${at === null ? 'soon' : `at ${when(at)}`}${saying(error)}`,
   more_tasks: ({ count }) => `${count.toLocaleString('en')} more ${count === 1 ? 'task waits' : 'tasks wait'}`,
   cancel_asked: ({ by, at, reason }, when) => `${by ?? 'somebody'} cancelled it at ${when(at)}${saying(reason)}`,
   cancelled_too_late: ({ by, at, reason }, when) =>

@@ -12,9 +12,11 @@ const answer = (...because: Reason[]): WhyAnswer => ({
 
 test('[A64] partitions are counted without those of which there are none', () => {
   expect(counted({ partitions: 47, made: 47 })).toBe('all 47 partitions are up to date')
-  expect(counted({ partitions: 47, made: 8, missing: 39 })).toBe('8 of 47 partitions are up to date, 39 were never made')
+  expect(counted({ partitions: 47, made: 8, missing: 39 })).toBe(
+    '8 of 47 partitions are up to date, 39 were never materialized',
+  )
   expect(counted({ partitions: 4_000, made: 1, stale: 3_996, failed: 2, missing: 1 })).toBe(
-    '1 of 4,000 partitions is up to date, 3,996 are stale, the last attempt at 2 failed and 1 was never made',
+    '1 of 4,000 partitions is up to date, 3,996 are stale, the last attempt at 2 failed and 1 was never materialized',
   )
   expect(counted({ partitions: 3, missing: 3 })).toBe('it has 3 partitions')
 })

@@ -20,7 +20,7 @@ const phrases: Readonly<Record<WhyVerdict, string>> = {
   cancelled: 'was cancelled',
   fresh: 'is fresh',
   stale: 'is stale',
-  never_made: 'was never made',
+  never_made: 'was never materialized',
 }
 
 export interface WhyLine {
@@ -53,12 +53,12 @@ export function whyInWords(answer: WhyAnswer, timezone: string): WhyLine[] {
   const quiet = quietMessage(answer)
   const why = first === undefined ? '' : `${isOrigin(first) ? ' because ' : ': '}${sentence(first, when)}`
   const briefly =
-    quiet && `${answer.subject.name} was evaluated and asked for nothing at ${when(quiet.at)}, for message ${quiet.message_id}`
+    quiet && `${answer.subject.name} was evaluated and requested nothing at ${when(quiet.at)}, for message ${quiet.message_id}`
   add(0, briefly ?? `${whatHappened(answer, zone)}${why}`)
   if (first !== undefined) walk(first.because, 1)
   walk(others, 1)
   // The head names the zone with its moment, if it has one.
-  if (answer.at === null && answer.timezone !== null) add(1, `times are those of ${zone}`)
+  if (answer.at === null && answer.timezone !== null) add(1, `times are in ${zone}`)
   return lines
 }
 

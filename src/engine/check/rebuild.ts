@@ -203,7 +203,7 @@ async function finish(
     throw new ServoError(
       'not_found',
       'no_ledger',
-      `there is no ledger of ${options.scope.tenant_id}/${options.scope.workspace_id}`,
+      `no ledger found for ${options.scope.tenant_id}/${options.scope.workspace_id}`,
       { hint: 'Check the folder, the tenant and the workspace.' },
     )
   }

@@ -58,8 +58,8 @@ async function readFolded(ledger: LedgerPlace, ulid: string): Promise<Segment> {
   const segment = await readSegment(ledger, ulid)
   if (segment !== undefined) return segment
   const path = ledger.paths.segment(ulid)
-  throw new ServoError('corrupt', 'segment_missing', `${path} is gone, but it was folded`, {
-    hint: 'Restore it from a backup: the ledger is the truth and cannot be made anew.',
+  throw new ServoError('corrupt', 'segment_missing', `${path} is missing, but it was folded`, {
+    hint: 'Restore it from a backup: the ledger is the source of truth and cannot be rebuilt.',
     facts: { path },
   })
 }

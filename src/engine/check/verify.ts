@@ -179,7 +179,7 @@ class Verification {
     const fold = (ulid: string): void => {
       const path = this.#paths.segment(ulid)
       if (folded.has(ulid)) this.#report(path, `${path} was folded twice`)
-      if (!inLedger.has(ulid) && !this.#problems.has(path)) this.#report(path, `${path} is gone, but it was folded`)
+      if (!inLedger.has(ulid) && !this.#problems.has(path)) this.#report(path, `${path} is missing, but it was folded`)
       folded.add(ulid)
     }
     await this.#try('', async () => {

@@ -22,7 +22,7 @@ export interface SortedFileRef extends FileRef {
 
 /** The same way out for every damaged file: all of them can be made again from the ledger. */
 export const REPAIR_HINT =
-  'Run `servo verify` to see what else is damaged, then `servo rebuild` to make the files anew from the ledger.'
+  'Run `servo verify` to see what else is damaged, then `servo rebuild` to rebuild the files from the ledger.'
 
 export function fileRef(path: string, bytes: Uint8Array, rows: number): FileRef {
   return { path, bytes: bytes.length, rows, sha256: sha256(bytes) }
@@ -39,7 +39,7 @@ export async function getChecked(store: ObjectStore, ref: FileRef): Promise<Uint
 }
 
 export function fileMissing(ref: FileRef): ServoError {
-  return new ServoError('corrupt', 'file_missing', `${ref.path} is gone, but the manifest names it`, {
+  return new ServoError('corrupt', 'file_missing', `${ref.path} is missing, but the manifest names it`, {
     hint: REPAIR_HINT,
     facts: { path: ref.path },
   })

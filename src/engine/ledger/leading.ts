@@ -22,7 +22,7 @@ export async function checkLeads(lease: Leading | undefined): Promise<void> {
 
 export function deposed(): ServoError {
   return new ServoError('conflict', 'deposed', 'another process leads this project now', {
-    hint: 'Ask that one. What was asked of this one and not acknowledged may or may not have been written.',
+    hint: 'Send the request to that process. Requests to this one that were not acknowledged may or may not have been written.',
   })
 }
 

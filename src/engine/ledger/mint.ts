@@ -173,7 +173,7 @@ function unknownField(input: unknown, checked: unknown): PropertyKey[] | undefin
 }
 
 function tooLarge(what: string, bytes: number, limit: number): ServoError {
-  return new ServoError('invalid', 'too_large', `${what} has ${bytes} bytes, the limit is ${limit}`, {
+  return new ServoError('invalid', 'too_large', `${what} has ${bytes} bytes; the limit is ${limit}`, {
     hint: 'Store large values as objects and put a reference into the event, or split the batch.',
     facts: { bytes, limit },
   })

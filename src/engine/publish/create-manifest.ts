@@ -56,6 +56,6 @@ export async function takeNextEpoch(
     if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
   }
   throw new ServoError('unavailable', 'takeovers_failed', `${MAX_TAKEOVERS} takeovers failed because others published first`, {
-    hint: 'Something keeps publishing here. See which processes use this folder or bucket.',
+    hint: 'Another process keeps publishing here. Check which processes use this folder or bucket.',
   })
 }

@@ -90,7 +90,7 @@ export class Fence {
 
   #fenced(message: string, cause?: unknown): ServoError {
     return this.break(
-      new ServoError('conflict', 'fenced', message, { hint: 'Open the state again; this one is out of date.', cause }),
+      new ServoError('conflict', 'fenced', message, { hint: 'Open the state again: this one is out of date.', cause }),
     )
   }
 

@@ -51,7 +51,7 @@ function strangers(keys: readonly string[], definition: Partitioning, side: stri
   return [
     {
       code: 'mapping_keys',
-      message: `There are no partitions ${wrong.slice(0, SHOWN_KEYS).join(', ')}${more} ${side}`,
+      message: `Partitions not found: ${wrong.slice(0, SHOWN_KEYS).join(', ')}${more} ${side}`,
       hint:
         definition.type === 'multi'
           ? `Write ${dimensionNames(definition).join('=…,')}=…, in this order and percent-encoded.`

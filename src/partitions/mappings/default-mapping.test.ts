@@ -52,16 +52,16 @@ describe('a dependency of which nobody said how it maps', () => {
   })
 
   test.each([
-    [days, paris, 'windows in UTC and in Europe/Paris begin at other moments (mapping_zones)'],
-    [days, regions, 'daily and keys partitions are not the same: say how they belong together'],
-    [regions, more, 'keys and keys partitions are not the same: say how they belong together'],
+    [days, paris, 'windows in UTC and in Europe/Paris begin at different times (mapping_zones)'],
+    [days, regions, 'daily and keys partitions differ: say how they map to each other'],
+    [regions, more, 'keys and keys partitions differ: say how they map to each other'],
     [multi({ a: regions, b: regions }), regions, 'a and b are both defined like the keys partitions: say which'],
     [market, customers, 'none of date, region is defined like the dynamic partitions'],
-    [market, paris, 'dimension date is in another time zone than the daily partitions (mapping_zones)'],
+    [market, paris, 'dimension date has a different time zone from the daily partitions (mapping_zones)'],
     [
       market,
       multi({ date: paris, region: regions }),
-      'dimension date has other time zones downstream and upstream (mapping_zones)',
+      'dimension date has different time zones downstream and upstream (mapping_zones)',
     ],
     [market, multi({ shop: regions, customer: customers }), 'date, region and customer, shop have no dimension in common'],
   ])('is not guessed, with the reason: %#', (downstream, upstream, reason) => {
@@ -154,7 +154,7 @@ describe('a mapping that cannot work is told at once', () => {
     expect(checkMapping(mapping, market, multi({ date: paris }))).toEqual([
       {
         code: 'mapping_zones',
-        message: 'Dimension date: Windows in UTC cannot be made of windows in Europe/Paris: they begin at other moments',
+        message: 'Dimension date: Windows in UTC cannot be made of windows in Europe/Paris: they begin at different times',
         hint: 'Give both assets the same time zone, or use identity to pair windows of the same key.',
       },
     ])

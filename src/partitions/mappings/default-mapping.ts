@@ -26,8 +26,8 @@ export function defaultMapping(downstream: Partitioning, upstream: Partitioning)
   if (isTime(downstream) && isTime(upstream))
     return sameZone(downstream.timezone, upstream.timezone)
       ? { mapping: overlap }
-      : { reason: `windows in ${downstream.timezone} and in ${upstream.timezone} begin at other moments (mapping_zones)` }
-  return { reason: `${downstream.type} and ${upstream.type} partitions are not the same: say how they belong together` }
+      : { reason: `windows in ${downstream.timezone} and in ${upstream.timezone} begin at different times (mapping_zones)` }
+  return { reason: `${downstream.type} and ${upstream.type} partitions differ: say how they map to each other` }
 }
 
 /** Dimensions of the same name and kind belong together, all others are taken whole. */
@@ -37,7 +37,8 @@ function betweenDimensions(downstream: MultiDefinition, upstream: MultiDefinitio
     const below = Object.hasOwn(downstream.dimensions, name) ? downstream.dimensions[name] : undefined
     if (below === undefined) continue
     const mapping = betweenNamesakes(below, above)
-    if (mapping === 'zones') return { reason: `dimension ${name} has other time zones downstream and upstream (mapping_zones)` }
+    if (mapping === 'zones')
+      return { reason: `dimension ${name} has different time zones downstream and upstream (mapping_zones)` }
     if (mapping !== undefined) dimensions[name] = { dimension: name, mapping }
   }
   if (Object.keys(dimensions).length > 0) return { mapping: { type: 'multi', dimensions } }
@@ -68,5 +69,5 @@ function byOneDimension(several: MultiDefinition, single: DimensionDefinition): 
   const [name, definition] = only
   return isTime(definition) && isTime(single) && sameZone(definition.timezone, single.timezone)
     ? { mapping: { type: 'dimension', dimension: name, mapping: overlap } }
-    : { reason: `dimension ${name} is in another time zone than the ${single.type} partitions (mapping_zones)` }
+    : { reason: `dimension ${name} has a different time zone from the ${single.type} partitions (mapping_zones)` }
 }

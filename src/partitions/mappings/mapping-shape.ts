@@ -43,13 +43,13 @@ function identityProblems(downstream: PartitionDefinition, upstream: PartitionDe
     return [
       kinds(
         `The same key cannot be in both: downstream has ${below || 'one dimension'}, upstream ${above || 'one dimension'}`,
-        'Use dimension or multi to say which dimensions belong together.',
+        'Use dimension or multi to map dimensions to each other.',
       ),
     ]
   if (isTime(downstream) && isTime(upstream) && timeDefinition(downstream).format !== timeDefinition(upstream).format)
     return [
       kinds(
-        `The same key cannot be in both: ${downstream.type} and ${upstream.type} windows are called differently`,
+        `The same key cannot be in both: ${downstream.type} and ${upstream.type} windows have different keys`,
         'Use time_window to take the windows that overlap.',
       ),
     ]
@@ -75,14 +75,14 @@ function timeProblems(
   if (!sameZone(downstream.timezone, upstream.timezone))
     problems.push({
       code: 'mapping_zones',
-      message: `Windows in ${downstream.timezone} cannot be made of windows in ${upstream.timezone}: they begin at other moments`,
+      message: `Windows in ${downstream.timezone} cannot be made of windows in ${upstream.timezone}: they begin at different times`,
       hint: 'Give both assets the same time zone, or use identity to pair windows of the same key.',
     })
   if (start_offset > end_offset)
     problems.push({
       code: 'mapping_offsets',
-      message: `start_offset ${start_offset} is after end_offset ${end_offset}: no window is left between them`,
-      hint: 'Let start_offset be at most end_offset, e.g. -1 and -1 for the window before.',
+      message: `start_offset ${start_offset} is after end_offset ${end_offset}: there is no window between them`,
+      hint: 'start_offset must not exceed end_offset: -1 and -1 is the window before.',
     })
   return problems
 }
@@ -108,6 +108,6 @@ const kinds = (message: string, hint: string): MappingProblem => ({ code: 'mappi
 
 const unknownDimension = (name: string, side: string, definition: PartitionDefinition): MappingProblem => ({
   code: 'mapping_dimension',
-  message: `There is no dimension ${name} ${side}`,
+  message: `Unknown dimension ${name} ${side}`,
   hint: `The dimensions ${side} are ${dimensionNames(definition).join(', ')}.`,
 })

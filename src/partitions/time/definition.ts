@@ -50,14 +50,14 @@ export function checkDefinition(definition: TimeDefinition, zone: Zone): Checked
   const { endOffset = 0 } = definition
   if (!Number.isSafeInteger(endOffset))
     throw badWindow(
-      `endOffset is ${endOffset}`,
-      'Write a whole number: 1 for one window before it has closed, -1 for one less.',
+      `\`endOffset\` cannot be ${endOffset}`,
+      'Write a whole number: 1 adds the window that is still open, -1 holds back the last closed one.',
     )
   const endMs = definition.end === undefined ? undefined : endOf(definition.end, windows)
   if (endMs !== undefined && endMs < startMs)
-    throw badWindow(`start ${definition.start} is after end ${definition.end}`, 'Swap them, or leave end out.')
+    throw badWindow(`\`start\` (${definition.start}) is after \`end\` (${definition.end})`, 'Swap them, or remove `end`.')
   if (starts.next(startMs) === undefined)
-    throw badWindow(`there is no window from ${definition.start} on`, 'Look at exclusions: they leave none.')
+    throw badWindow(`no window is left from ${definition.start} on`, 'Check `exclusions`: they exclude every window.')
   return { zone, format, everyHour: cron.everyHour, bounds, starts, startMs, endMs, endOffset }
 }
 
@@ -88,7 +88,7 @@ function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTi
     if (ms === undefined) {
       if (!/[\s@]/.test(text))
         throw badWindow(
-          `exclusions name ${JSON.stringify(text)}, which is not a time`,
+          `\`exclusions\`: ${JSON.stringify(text)} is not a time`,
           'Write the key of a window, such as a holiday, or a cron expression, such as 0 0 * * SAT,SUN.',
         )
       expressions.push(parseCron(text))
@@ -96,7 +96,7 @@ function startsOf(exclusions: readonly string[], windows: AllWindows): CountedTi
     }
     const begin = windowCalled(text, ms, windows) ?? ms
     if (bounds.next(begin) !== begin)
-      throw badWindow(`no window begins at ${text}, which exclusions name`, 'Write its key, or the moment at which it begins.')
+      throw badWindow(`\`exclusions\`: no window begins at ${text}`, 'Write its key, or the moment at which it begins.')
     left.push(begin)
   }
   const ticks = expressions.length === 0 ? bounds : new Ticks(zone, cron, new WallTimes(cron, expressions), startMs)
@@ -110,10 +110,10 @@ export function momentOf(name: 'start' | 'end', value: string | number, format: 
   const ms = typeof value === 'number' ? value : typeof value === 'string' ? readMoment(value, format, zone) : undefined
   const hint = `Write a key in the format${format ? ` ${format.text}` : ''}, or 2025-01-15 or 2025-01-15T06:00 or 2025-01-15T06:00:00+01:00.`
   if (ms === undefined || !Number.isFinite(ms))
-    throw badWindow(`${name} is ${JSON.stringify(value)}, which is not a time`, hint)
+    throw badWindow(`\`${name}\` must be a time, not ${JSON.stringify(value)}`, hint)
   const year = new Date(ms).getUTCFullYear()
   if (!(year > FIRST_YEAR && year < LAST_YEAR))
-    throw badWindow(`${name} ${value} is too far away`, `Windows are counted from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
+    throw badWindow(`\`${name}\` ${value} is out of range`, `Windows exist from ${FIRST_YEAR + 1} to ${LAST_YEAR - 1}.`)
   return ms
 }
 
@@ -157,7 +157,7 @@ function refuseSharedKeys(cron: Cron, format: TimeFormat): void {
       throw new ServoError(
         'invalid',
         'bad_key_format',
-        `the key format ${JSON.stringify(format.text)} is too coarse for ${cron.text}: windows of ${a} and ${b} are both called ${key}`,
+        `the key format ${JSON.stringify(format.text)} is too coarse for ${cron.text}: windows of ${a} and ${b} would both have the key ${key}`,
         {
           hint: 'Add a directive that distinguishes them, such as %Y-%m-%dT%H:%M.',
           facts: { format: format.text, cron: cron.text },

@@ -75,7 +75,7 @@ export class TimeFormat {
     if (!safe.test(plain) || text !== text.trim()) {
       throw badFormat(
         text,
-        'its keys would not be safe text',
+        'its keys would contain unsafe characters',
         'Between directives use letters, digits, spaces and - _ . : + / only.',
       )
     }
@@ -119,7 +119,7 @@ function directive(token: string, text: string): Directive {
   const known = Object.hasOwn(directives, token.charAt(1)) ? directives[token.charAt(1)] : undefined
   if (known !== undefined) return known
   const all = [...Object.keys(directives), 'F', 'T', 'R', '%'].map((letter) => `%${letter}`).join(' ')
-  throw badFormat(text, `${token} is not known here`, `Use ${all}.`)
+  throw badFormat(text, `${token} is not supported`, `Use ${all}.`)
 }
 
 /** Fields are worth something only below others: a day of no month, or minutes of no hour, leave open which. */

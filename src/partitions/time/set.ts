@@ -65,20 +65,19 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
     const later = windows.positionOf(key)
     if (later !== undefined) {
       const from = existsFrom(later)
-      const when = from === undefined ? 'never exists' : `does not exist until ${toMinute(from)}`
+      const when = from === undefined ? 'never exists' : `does not exist before ${toMinute(from)}`
       const others = count > 0 ? `Existing: ${range()}` : existing().replace(/^./, (letter) => letter.toUpperCase())
       return { code: 'not_closed', message: `Partition ${key} ${when}. ${others}` }
     }
-    if (isOfAnotherTime(time, make, key))
-      return { code: 'outside_range', message: `There is no partition ${key}: ${existing()}` }
+    if (isOfAnotherTime(time, make, key)) return { code: 'outside_range', message: `Partition ${key} not found: ${existing()}` }
     if (key.includes('='))
       return {
         code: 'other_kind',
-        message: `${key} names dimensions, but these partitions are ${definition.type} windows of time: ${existing()}`,
+        message: `${key} names dimensions, but these partitions are ${definition.type} windows: ${existing()}`,
       }
     return {
       code: 'unknown_key',
-      message: `${key || 'An empty text'} is the key of no ${definition.type} window: ${existing()}`,
+      message: `No ${definition.type} window has the key ${key || '""'}: ${existing()}`,
     }
   }
 

@@ -47,8 +47,8 @@ export function unitDefinition(type: TimeUnit, options: UnitOptions): TimeDefini
   for (const place of ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as const) {
     if (options[place] === undefined || takes.includes(place)) continue
     throw badWindow(
-      `${type} windows have no ${place}`,
-      `They take ${takes.join(', ')}. For anything else use a cron expression.`,
+      `${type} windows have no option \`${place}\``,
+      `Options: ${takes.join(', ')}. For anything else use cronWindows().`,
     )
   }
   const { start, end, endOffset, exclusions, timezone = 'UTC', format = units[type].format } = options
@@ -65,7 +65,7 @@ function cronOf(type: TimeUnit, options: UnitOptions, timezone: string, format: 
   const place = (name: Exclude<UnitOption, 'cron'>, least: number, most: number, otherwise: number) => {
     const value = options[name] ?? otherwise
     if (Number.isInteger(value) && value >= least && value <= most) return value
-    throw badWindow(`${name} of ${type} windows is ${value}`, `Write a whole number from ${least} to ${most}.`)
+    throw badWindow(`\`${name}\` of ${type} windows cannot be ${value}`, `Write a whole number from ${least} to ${most}.`)
   }
   const time = () => `${place('minute', 0, 59, 0)} ${place('hour', 0, 23, 0)}`
   switch (type) {
@@ -73,8 +73,8 @@ function cronOf(type: TimeUnit, options: UnitOptions, timezone: string, format: 
       const every = place('every', 1, 60, 1)
       if (60 % every !== 0)
         throw badWindow(
-          `windows of ${every} minutes do not fill an hour`,
-          'Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30 or 60, or a cron.',
+          `windows of ${every} minutes do not divide an hour`,
+          'Use 1, 2, 3, 4, 5, 6, 10, 12, 15, 20, 30 or 60, or cronWindows().',
         )
       return every === 1 ? '* * * * *' : every === 60 ? '0 * * * *' : `*/${every} * * * *`
     }
@@ -96,7 +96,7 @@ function cronOf(type: TimeUnit, options: UnitOptions, timezone: string, format: 
       return `${time()} ${place('day', 1, daysInMonth(2025, month), 1)} ${month} *`
     }
     case 'cron':
-      if (options.cron === undefined) throw badWindow('cron windows have no expression', "Write cron: '0 6 * * MON-FRI'.")
+      if (options.cron === undefined) throw badWindow('cron windows need an expression', "Write cron: '0 6 * * MON-FRI'.")
       return options.cron
   }
 }

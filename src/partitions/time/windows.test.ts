@@ -51,7 +51,7 @@ describe('what Dagster has', () => {
   test.skipIf(rows.length === 0)('[shared tables] is refused where two windows would have one key', () => {
     for (const row of rows.filter(({ note }) => note !== undefined)) {
       expect(() => timeWindows(defined(row))).toThrow(
-        'the key format "%Y-%m-%d" is too coarse for 0 0,11 * * *: windows of 2000-01-01T00:00:00 and 2000-01-01T11:00:00 are both called 2000-01-01',
+        'the key format "%Y-%m-%d" is too coarse for 0 0,11 * * *: windows of 2000-01-01T00:00:00 and 2000-01-01T11:00:00 would both have the key 2000-01-01',
       )
     }
   })

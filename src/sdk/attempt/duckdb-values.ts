@@ -68,8 +68,8 @@ function append(appender: Appender, { name, type }: DataColumn, value: unknown):
   else
     throw invalid(
       'bad_row_value',
-      `${show(value)} in column ${name} is no ${type}`,
-      'Change the row, or the schema if it is right.',
+      `${show(value)} in column ${name} is not a valid ${type}`,
+      'Fix the row, or change the schema if the row is right.',
     )
 }
 

@@ -42,7 +42,13 @@ describe('what a body throws', () => {
     [
       'no error at all',
       'just text',
-      { category: 'user', message: expect.stringContaining('"just text" was thrown, which is not an Error'), retryable: true },
+      {
+        category: 'user',
+        message: expect.stringContaining(
+          '"just text" was thrown instead of an Error. Write throw new Error(text), so that the report has a stack.',
+        ),
+        retryable: true,
+      },
     ],
     ['Fatal', new Fatal('x'), { category: 'fatal', retryable: false }],
     ['RetryAfter', new RetryAfter('30s'), { category: 'user', retryable: true, retry_after_ms: 30_000 }],
@@ -146,7 +152,7 @@ describe('what a body returns', () => {
     const loading = asset('loading', { inputs: { keeper } as never, run: () => 1 })
     const ref = { asset_key: 'keeper', io: 'json', many: false, values: [{ partition_key: '', materialization_id: 'm' }] }
     expect((await execute(loading, { inputs: { keeper: ref } })).result.error?.message).toMatch(
-      /no value of keeper.*list it in deps/,
+      /keeper has no value to load: it returned nothing, or was materialized outside Servo and only reported\. Run kee/,
     )
   })
 
@@ -169,7 +175,9 @@ describe('what a body returns', () => {
     const rows = table('t', { schema, run: () => [{ id: 'a' }, { id: 2 } as never] })
     const { result } = await execute(rows)
     expect(result).toMatchObject({ outcome: 'FAILED', error: { category: 'invalid', retryable: true } })
-    expect(result.error?.message).toMatch(/^row 2 of t does not fit its schema: id: /)
+    expect(result.error?.message).toMatch(
+      /^row 2 of t does not match its schema: id: Invalid input: expected string, received number\. Fix the row, or cha/,
+    )
     const none = table('t', { schema, run: () => 7 as never })
     expect((await execute(none)).result.error).toMatchObject({ category: 'invalid', retryable: false })
   })
@@ -192,7 +200,9 @@ describe('what a body returns', () => {
   test('must come back as it was, also in columns of which the schema does not tell what they hold', async () => {
     const made = z.string().transform((text) => new Date(text))
     const unclear = table('t', { schema: z.object({ at: made }), run: () => [{ at: '2025-01-15' as never }] })
-    expect((await execute(unclear)).result.error?.message).toMatch(/^at of row 1 of t cannot be kept: .*\.pipe\(z\.date\(\)\)/)
+    expect((await execute(unclear)).result.error?.message).toMatch(
+      /^at of row 1 of t cannot be stored: an instance of Date cannot be written as JSON\. Let the schema end with what/,
+    )
     const clear = table('t', { schema: z.object({ at: made.pipe(z.date()) }), run: () => [{ at: '2025-01-15' as never }] })
     expect((await execute(clear)).result.outcome).toBe('SUCCEEDED')
   })
@@ -241,7 +251,7 @@ describe('metadata', () => {
     const metadata = z.object({ first: z.number(), rows: z.number() })
     expect((await execute(facts({ rows: 2 }, { metadata }))).result.outcome).toBe('SUCCEEDED')
     expect((await execute(facts({ rows: '2' }, { metadata }))).result.error?.message).toMatch(
-      /^metadata of a does not fit its schema: rows: /,
+      /^metadata of a does not match its schema: rows: Invalid input: expected number, received string\. Fix the call o/,
     )
   })
 
@@ -271,7 +281,7 @@ describe('the version of the data', () => {
     expect(await versionOf()).toBeUndefined()
     expect(await versionOf('etag-1', 'etag-2')).toBe('etag-2')
     for (const wrong of ['', 7, undefined, 'x'.repeat(513)])
-      expect(await versionOf(wrong)).toMatch(/^a calls its data version .*a text of 1 to 512 characters/)
+      expect(await versionOf(wrong)).toMatch(/^a reported .* as its data version\. .*a string of 1 to 512 characters/)
   })
 })
 
@@ -290,7 +300,9 @@ describe('checks', () => {
     })
     const fails = await execute(table('t', { schema, checks, run: () => [] }))
     expect(fails.result).toMatchObject({ outcome: 'FAILED', error: { category: 'invalid', retryable: true } })
-    expect(fails.result.error?.message).toMatch(/^t does not pass: has rows/)
+    expect(fails.result.error?.message).toMatch(
+      /^checks of t failed: has rows \(0 rows, at least 1 expected\)\. Fix the data, or the check\./,
+    )
   })
 
   test('that throw have failed, and the others are still asked', async () => {
@@ -346,7 +358,7 @@ describe('a resource', () => {
     })
     const environment = { SERVO_SHOP_API_URL: 'nonsense', SERVO_SHOP_API_API_TOKEN: 't' }
     expect((await execute(using, { environment })).result.error?.message).toMatch(
-      /configured badly: url: .*SERVO_SHOP_API_URL\./,
+      /resource shop-api is misconfigured: url: Invalid URL\. Check SERVO_SHOP_API_URL\./,
     )
   })
 

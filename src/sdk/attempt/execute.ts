@@ -106,8 +106,8 @@ function checkedVersion(key: string, version: unknown): string {
   if (typeof version === 'string' && version !== '' && version.length <= MAX_VERSION) return version
   throw invalid(
     'bad_data_version',
-    `${key} calls its data version ${show(version)}`,
-    `Give dataVersion() a text of 1 to ${MAX_VERSION} characters, such as a hash of the data.`,
+    `${key} reported ${show(version)} as its data version`,
+    `Pass dataVersion() a string of 1 to ${MAX_VERSION} characters, such as a hash of the data.`,
   )
 }
 
@@ -119,7 +119,11 @@ async function contextOf(
 ): Promise<Record<keyof Context<never, never, never>, unknown>> {
   const partitions = options.partitions as AnyPartitions | undefined
   if (partitions !== undefined && !attempt.partition)
-    throw invalid('partition_missing', `${key} has partitions, and the request names none`, 'Name the partition to make.')
+    throw invalid(
+      'partition_missing',
+      `${key} has partitions, but the request names none`,
+      'Name the partition to materialize.',
+    )
   return {
     partition: partitions && attempt.partition ? openPartition(partitions, attempt.partition) : undefined,
     resources: await resources.open(options.resources),

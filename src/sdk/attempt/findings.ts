@@ -15,8 +15,8 @@ export async function checkedMetadata(
   if (result.issues === undefined) return jsonOf(result.value)
   throw invalid(
     'metadata_does_not_fit',
-    `metadata of ${key} does not fit its schema: ${issuesText(result.issues)}`,
-    'Change what metadata() is given.',
+    `metadata of ${key} does not match its schema: ${issuesText(result.issues)}`,
+    'Fix the call of metadata(), or change the schema.',
   )
 }
 
@@ -44,8 +44,8 @@ export function checkFailure(key: string, checks: readonly ReportedCheck[]): Ser
   if (failed.length === 0) return undefined
   return invalid(
     'check_failed',
-    `${key} does not pass: ${failed.map(namedFinding).join(', ')}`,
-    'Repair the data, or the check.',
+    `checks of ${key} failed: ${failed.map(namedFinding).join(', ')}`,
+    'Fix the data, or the check.',
   )
 }
 

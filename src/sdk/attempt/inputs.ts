@@ -25,8 +25,8 @@ export async function loadInputs(
     if (ref === undefined)
       throw invalid(
         'input_missing',
-        `${self.key} was given no input ${name}`,
-        `Give it ${upstream(input, self).asset.key} as ${name}.`,
+        `${self.key} is missing its input ${name}`,
+        `Pass ${upstream(input, self).asset.key} as ${name}.`,
       )
     return [name, await loadInput(input, self, ref, store)]
   })
@@ -45,7 +45,7 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
       const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`
       throw invalid(
         'no_value',
-        `there is no value of ${whose} to load: it returned nothing, or was made outside of Servo and only reported`,
+        `${whose} has no value to load: it returned nothing, or was materialized outside Servo and only reported`,
         `Run ${asset.key}, or list it in deps instead of inputs and read its data in the body.`,
       )
     }

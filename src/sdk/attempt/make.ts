@@ -4,7 +4,7 @@ import { canonicalJson } from '../../lib/json.ts'
 import type { AnyAsset } from '../any-asset.ts'
 import { columnsOf, type DataColumn } from '../columns.ts'
 import { optionsOf } from '../declaration.ts'
-import type { AssetOptions, TableOptions } from '../declare/asset-options.ts'
+import type { AssetOptions } from '../declare/asset-options.ts'
 import { isQuery } from '../declare/sql.ts'
 import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
@@ -26,7 +26,12 @@ export interface MadeValue {
 }
 
 type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
-type AnyTableOptions = TableOptions<DataRow, unknown, unknown, unknown, unknown>
+/** A table has one of the two. */
+interface AnyTableOptions {
+  readonly schema: StandardSchemaV1<unknown, DataRow>
+  run?(given: object): unknown
+  sql?(given: object): unknown
+}
 
 export async function makeValue(asset: AnyAsset, given: object, { store, signal }: MakeOptions): Promise<MadeValue> {
   const { run, io, partitions } = optionsOf<AnyAssetOptions>(asset)
@@ -36,8 +41,8 @@ export async function makeValue(asset: AnyAsset, given: object, { store, signal 
   if (isRanges(partitions))
     throw invalid(
       'range_value',
-      `${asset.key} is made in ranges and returned ${show(value)}, which could not be read partition by partition`,
-      'Keep the data yourself and return nothing, or leave ranges() out.',
+      `${asset.key} materializes ranges but returned ${show(value)}: Servo cannot split a value by partition`,
+      'Store the data yourself and return nothing, or remove ranges().',
     )
   if (io === undefined) return { value, written: await store.writeJson(jsonText(asset.key, value)) }
   const bytes = await io.write(value)
@@ -52,20 +57,20 @@ function jsonText(key: string, value: unknown): string {
     const found = findMisfit(value)
     const why = found === undefined ? messageOf(error) : `${found.path} is ${found.what}`
     const instead = found?.instead ?? 'Return null, booleans, finite numbers, text, lists and plain objects'
-    throw invalid('not_json', `what ${key} returned cannot be kept as JSON: ${why}`, `${instead}, or give the asset an io.`)
+    throw invalid('not_json', `the value of ${key} cannot be stored as JSON: ${why}`, `${instead}, or give the asset an io.`)
   }
 }
 
 export async function makeTable(asset: AnyAsset, given: object, attempt: MakeOptions): Promise<MadeValue> {
   const { store, signal } = attempt
   const options = optionsOf<AnyTableOptions>(asset)
-  const rows = options.run ? await options.run(given as never) : await queryRows(asset.key, options, given, store)
+  const rows = options.run ? await options.run(given) : await queryRows(asset.key, options, given, store)
   signal.throwIfAborted()
   if (!isIterable(rows))
     throw invalid(
       'not_rows',
-      `table ${asset.key} returned ${show(rows)}`,
-      'Return a list of rows, or something to iterate over.',
+      `table ${asset.key} must return rows, not ${show(rows)}`,
+      'Return an array of rows, or any iterable.',
     )
   const columns = columnsOf(options.schema)
   const written = await store.writeRows(validRows(asset.key, rows, options.schema, columns ?? [], signal), columns)
@@ -80,8 +85,9 @@ async function queryRows(
   given: object,
   store: ValueStore,
 ): Promise<AsyncIterable<DataRow>> {
-  const query = await options.sql?.(given as never)
-  if (!isQuery(query)) throw invalid('not_a_query', `sql of ${key} returned ${show(query)}`, 'Return sql`select …`.')
+  const query = await options.sql?.(given)
+  if (!isQuery(query))
+    throw invalid('not_a_query', `sql of ${key} must return a query, not ${show(query)}`, 'Return sql`select …`.')
   const tables = Object.entries(given).filter((entry): entry is [string, DataTable<DataRow>] => isTable(entry[1]))
   return store.runSql(query, Object.fromEntries(tables), columnsOf(options.schema))
 }
@@ -106,8 +112,8 @@ async function* validRows(
     if (result.issues !== undefined)
       throw invalid(
         'row_does_not_fit',
-        `row ${number} of ${key} does not fit its schema: ${issuesText(result.issues)}`,
-        'Change the row, or the schema if the row is right.',
+        `row ${number} of ${key} does not match its schema: ${issuesText(result.issues)}`,
+        'Fix the row, or change the schema if the row is right.',
       )
     for (const name of asJson) checkJson(`${name} of row ${number} of ${key}`, result.value[name])
     yield result.value
@@ -121,7 +127,7 @@ function checkJson(where: string, value: unknown): void {
   } catch (error) {
     throw invalid(
       'not_json',
-      `${where} cannot be kept: ${messageOf(error)}`,
+      `${where} cannot be stored: ${messageOf(error)}`,
       'Let the schema end with what the column holds: z.string().transform(…).pipe(z.date()).',
     )
   }

@@ -1,39 +1,26 @@
 import type { AttemptResultInput, InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
-import { type AnyAsset, isAsset, type PartitionsOf, type ValueOf } from '../any-asset.ts'
+import { type AnyAsset, isAsset, type ValueOf } from '../any-asset.ts'
 import { declarationOf, optionsOf } from '../declaration.ts'
 import type { Log } from '../declare/context.ts'
-import type { InRanges } from '../declare/input-value.ts'
 import type { Io } from '../declare/io.ts'
 import type { DataRow } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
 import { isOwn, type Upstream, upstream } from '../partitions/mapped.ts'
 import { type PartitionText, partitionText, rangeText } from '../partitions/partition-key.ts'
-import type { KeyOf } from '../partitions/partitions.ts'
 import { executeAsset } from './execute.ts'
+import type { Alone, MaterializeOptions } from './materialize-options.ts'
 import { MemoryValues } from './memory-values.ts'
 
-export interface MaterializeOptions<P> {
-  /** The key of the partition to make; of an asset that is made in ranges, all their keys. */
-  partition?: P extends InRanges ? readonly KeyOf<P>[] : KeyOf<P>
-  /**
-   * By the names the body knows them by: rows for tables, values for others, a Map of values for several partitions of
-   * others. An asset's own past may be left out: then there is none.
-   */
-  inputs?: Readonly<Record<string, unknown>>
-  /** Replaces resources for the body. Other resources are opened with the settings of the environment. */
-  resources?: Readonly<Record<string, unknown>>
-}
-
 export interface Materialized<Value> {
-  /** It was made, and no check of severity `error` failed. */
+  /** True if the attempt succeeded: no error, and no failed check of severity `error`. */
   readonly ok: boolean
   /** The value. Reading it throws the error of a failed attempt. */
   readonly value: Value
   readonly metadata: Readonly<Record<string, unknown>>
   readonly checks: Readonly<Record<string, CheckOutcome>>
-  /** By the names of dynamic sets, the keys it added and removed; nothing of what failed counts. */
+  /** The keys that it added and removed, by the names of dynamic sets. Empty if the attempt failed. */
   readonly keys: { readonly added: KeysBySet; readonly removed: KeysBySet }
   readonly error?: unknown
 }
@@ -49,11 +36,10 @@ export interface CheckOutcome {
 
 const silent: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Runs an asset here and now, without a store and without an orchestrator. For tests. */
-export async function materialize<A extends AnyAsset>(
-  asset: A,
-  options: MaterializeOptions<PartitionsOf<A>> = {},
-): Promise<Materialized<ValueOf<A>>> {
+/** Runs an asset in this process, without a store and without a server. For tests. */
+export function materialize<A extends AnyAsset>(asset: Alone<A> & A): Promise<Materialized<ValueOf<A>>>
+export function materialize<A extends AnyAsset>(asset: A, options: MaterializeOptions<A>): Promise<Materialized<ValueOf<A>>>
+export async function materialize(asset: AnyAsset, options: MaterializeOptions<AnyAsset> = {}): Promise<Materialized<unknown>> {
   if (!isAsset(asset))
     throw invalid('not_an_asset', `${show(asset)} is not an asset`, 'Import the asset and write materialize(revenue).')
   const store = new MemoryValues()
@@ -85,7 +71,7 @@ export async function materialize<A extends AnyAsset>(
       if ('value' in outcome) return outcome.value
       throw outcome.error
     },
-  }) as Materialized<ValueOf<A>>
+  }) as Materialized<unknown>
 }
 
 const bySet = (keys: AttemptResultInput['partition_keys_added']): KeysBySet =>
@@ -106,8 +92,8 @@ async function storeInputs(
     if (!Object.hasOwn(declared, name))
       throw invalid(
         'unknown_input',
-        `${asset.key} has no input ${name}`,
-        `It has: ${Object.keys(declared).join(', ') || 'none'}.`,
+        `${asset.key} has no input \`${name}\``,
+        `Inputs: ${Object.keys(declared).join(', ') || 'none'}.`,
       )
   }
   const refs = Object.entries(declared)
@@ -133,7 +119,7 @@ async function storeInput(
   if (isFirst) return ref('none', [])
   if (kind === 'table' || kind === 'source') {
     if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
-      throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: give a list of rows.`)
+      throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: pass an array of rows.`)
     const { path } = await store.writeRows(given as Iterable<DataRow>)
     return ref('parquet', [{ partition_key: '', materialization_id: name, path }])
   }
@@ -157,10 +143,6 @@ function jsonInput(name: string, value: unknown): string {
   try {
     return canonicalJson(value)
   } catch (error) {
-    throw invalid(
-      'bad_input',
-      `input ${name} is not what could have been kept as JSON: ${messageOf(error)}`,
-      'Give plain values.',
-    )
+    throw invalid('bad_input', `input ${name} cannot be stored as JSON: ${messageOf(error)}`, 'Pass plain values.')
   }
 }

@@ -18,11 +18,11 @@ test.each([
   [[1, undefined], 'value[1]', 'undefined', 'Return null'],
   [Array(2), 'value[0]', 'undefined', 'Return null'],
   [{ price: new Money() }, 'value.price', 'an instance of Money', 'Return a plain object: { ...value.price }'],
-  [{ f: () => 1 }, 'value.f', 'a function', 'Return what it stands for'],
+  [{ f: () => 1 }, 'value.f', 'a function', 'Return the data instead'],
   [new Uint8Array(1), 'value', 'bytes', 'Return text: base64, for example'],
   [circle, 'value.self', 'an object that contains itself', 'Return an id in its place'],
   ['\ud800', 'value', 'text with half a surrogate pair', 'Return value.toWellFormed()'],
-  [JSON.parse('{"__proto__":1}'), 'value["__proto__"]', 'a name that JSON must not have', 'Rename it'],
+  [JSON.parse('{"__proto__":1}'), 'value["__proto__"]', 'a key that JSON must not have', 'Rename it'],
 ])('%o: the place, what is there, and what to return instead', (value, path, what, instead) => {
   expect(findMisfit(value)).toEqual({ path, what, instead })
 })

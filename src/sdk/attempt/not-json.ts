@@ -21,9 +21,9 @@ export function findMisfit(value: unknown, path = 'value', above: readonly objec
   if (typeof value === 'boolean' || value === null) return undefined
   if (typeof value === 'bigint') return misfit('a bigint', `Return String(${path}), or Number(${path}) if it is small enough`)
   if (value === undefined) return misfit('undefined', 'Return null')
-  if (typeof value !== 'object') return misfit(`a ${typeof value}`, 'Return what it stands for')
+  if (typeof value !== 'object') return misfit(`a ${typeof value}`, 'Return the data instead')
   if (above.includes(value)) return misfit('an object that contains itself', 'Return an id in its place')
-  if (above.length >= MAX_DEPTH) return misfit(`deeper than ${MAX_DEPTH} levels`, 'Return something flatter')
+  if (above.length >= MAX_DEPTH) return misfit(`deeper than ${MAX_DEPTH} levels`, 'Return a flatter structure')
   const within = [...above, value]
   if (Array.isArray(value)) {
     // Also the places of a list that were never set.
@@ -37,7 +37,7 @@ export function findMisfit(value: unknown, path = 'value', above: readonly objec
   if (prototype !== Object.prototype && prototype !== null) return madeByClass(value, path)
   for (const [name, member] of Object.entries(value)) {
     if (name === '__proto__')
-      return { path: `${path}["__proto__"]`, what: 'a name that JSON must not have', instead: 'Rename it' }
+      return { path: `${path}["__proto__"]`, what: 'a key that JSON must not have', instead: 'Rename it' }
     // A member that is undefined is left out, and reads the same.
     const found = member === undefined ? undefined : findMisfit(member, memberPath(path, name), within)
     if (found !== undefined) return found

@@ -154,7 +154,7 @@ describe('a query', () => {
 
   test.each([
     ['selekt', sql`selekt 1`],
-    ['a table there is not', sql`select * from nowhere`],
+    ['an unknown table', sql`select * from nowhere`],
     ['a cast that fails', sql`select 'x'::int`],
   ])('that is wrong is a mistake of its author: %s', async (_, query) => {
     await expect(ask(query)).rejects.toMatchObject({ kind: 'invalid', code: 'bad_query' })

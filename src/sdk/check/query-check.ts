@@ -38,7 +38,7 @@ export async function checkQuery(asset: AnyAsset, nowMs: number): Promise<QueryC
     if (isOwn(input)) continue
     const { asset: above } = upstream(input, asset)
     const columns = tableColumns(above)
-    if (columns === undefined) return unknown(`the columns of ${above.key} are not known before it is made`)
+    if (columns === undefined) return unknown(`the columns of ${above.key} are unknown until it is materialized`)
     if (columns !== 'no table') tables[name] = emptyTable(columns)
   }
   const query = await written(options, { ...contextOf(options, nowMs), ...tables })
@@ -90,9 +90,9 @@ function samplePartition(partitions: AnyPartitions, nowMs: number): OpenPartitio
 async function written({ sql }: QueryOptions, given: object): Promise<Query | { readonly reason: string }> {
   try {
     const query = await sql(given)
-    return isQuery(query) ? query : { reason: 'it returns its query only when it runs' }
+    return isQuery(query) ? query : { reason: 'its query is only known when it runs' }
   } catch (error) {
-    return { reason: `its query needs what exists only when it runs (${messageOf(error)})` }
+    return { reason: `its query needs something that exists only when it runs (${messageOf(error)})` }
   }
 }
 
@@ -103,6 +103,6 @@ function missingColumns(names: readonly string[], columns: readonly DataColumn[]
   return {
     outcome: 'wrong',
     message: `the query does not return ${missing.join(', ')}, which the schema requires`,
-    hint: `It returns ${names.join(', ')}. Select the missing columns, or take them out of the schema.`,
+    hint: `It returns ${names.join(', ')}. Select the missing columns, or remove them from the schema.`,
   }
 }

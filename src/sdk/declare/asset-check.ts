@@ -45,17 +45,17 @@ type GivenOptions = Readonly<Record<string, unknown>>
 /** The compiler finds most of these mistakes; these checks are for JavaScript, and for values that are computed. */
 export function checkedOptions(kind: AssetKind, key: string, given: object): void {
   if (typeof given !== 'object' || given === null)
-    throw invalid('bad_options', `${kind} ${key} has no options`, `Write ${kind}('${key}', { … }).`)
+    throw invalid('bad_options', `${kind} ${key} needs options`, `Write ${kind}('${key}', { … }).`)
   const options = given as GivenOptions
   const refuse = (name: string, hint: string): never => {
-    throw invalid(`bad_${name}`, `${name} of ${key} is ${show(options[name])}`, hint)
+    throw invalid(`bad_${name}`, `\`${name}\` of ${key} cannot be ${show(options[name])}`, hint)
   }
   checkOptionNames(`${kind} ${key}`, options, known[kind])
   checkBody(kind, key, options)
   checkReferences(key, options)
-  checkTexts(key, options, refuse)
+  checkTexts(options, refuse)
   checkFiles(key, options)
-  if (options['timeout'] !== undefined) durationMs(options['timeout'], `timeout of ${key}`)
+  if (options['timeout'] !== undefined) durationMs(options['timeout'], `\`timeout\` of ${key}`)
   if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
   if (options['retry'] !== undefined) checkRetry(key, options['retry'])
   if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'])
@@ -65,7 +65,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
     refuse('priority', 'Write a whole number from -1000 to 1000.')
   if (overlap !== undefined && !(typeof overlap === 'string' && ['queue', 'skip', 'replace'].includes(overlap)))
     refuse('overlap', "Write 'queue', 'skip' or 'replace'.")
-  checkNestedNames(`backfill of ${key}`, backfill, ['chunk'])
+  checkNestedNames(`\`backfill\` of ${key}`, backfill, ['chunk'])
   if (backfill !== undefined && !isWhole(membersOf(backfill)['chunk'], 1)) refuse('backfill', 'Write { chunk: 10 }.')
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
@@ -90,37 +90,37 @@ function checkRanges(kind: AssetKind, key: string, { io }: GivenOptions): void {
   if (kind === 'command' || (kind === 'asset' && io === undefined)) return
   throw invalid(
     'bad_ranges',
-    `${kind} ${key} is made in ranges, and a range that is kept by Servo could not be read partition by partition`,
-    'Leave ranges() out, or keep the data yourself: command(), or asset() that returns nothing.',
+    `${kind} ${key} uses ranges(), but Servo cannot split a stored range by partition`,
+    'Remove ranges(), or store the data yourself: use command(), or an asset() that returns nothing.',
   )
 }
 
 function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: GivenOptions): void {
   if (kind === 'table' || kind === 'source') {
     if (!isSchema(schema))
-      throw invalid('bad_schema', `${kind} ${key} has no schema`, 'Write schema: z.object({ id: z.string() }).')
+      throw invalid('bad_schema', `${kind} ${key} needs a schema`, 'Write schema: z.object({ id: z.string() }).')
   }
   if (metadata !== undefined && !isSchema(metadata))
-    throw invalid('bad_schema', `metadata of ${key} is not a schema`, 'Write metadata: z.object({ rows: z.number() }).')
+    throw invalid('bad_schema', `\`metadata\` of ${key} must be a schema`, 'Write metadata: z.object({ rows: z.number() }).')
   if (io !== undefined && !isIo(io))
-    throw invalid('bad_io', `io of ${key} is ${show(io)}`, "Write io: io('image', { write, read }).")
+    throw invalid('bad_io', `\`io\` of ${key} cannot be ${show(io)}`, "Write io: io('image', { write, read }).")
   if (kind === 'source') {
     if (typeof uri !== 'string' || uri === '')
-      throw invalid('bad_uri', `source ${key} has no uri`, "Write uri: 's3://bucket/orders/*.parquet'.")
+      throw invalid('bad_uri', `source ${key} needs a uri`, "Write uri: 's3://bucket/orders/*.parquet'.")
     return
   }
   if (kind === 'command') {
     const words = Array.isArray(run) ? run : []
     if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
-      throw invalid('bad_command', `command ${key} has nothing to run`, "Write run: ['python', 'forecast.py'].")
+      throw invalid('bad_command', `command ${key} needs a command line in \`run\``, "Write run: ['python', 'forecast.py'].")
     return
   }
   if (run !== undefined && sql !== undefined)
-    throw invalid('run_and_sql', `table ${key} has both run and sql`, 'Keep the one that makes its rows.')
+    throw invalid('run_and_sql', `table ${key} has both run and sql`, 'Keep one of them.')
   if (typeof (run ?? sql) !== 'function')
     throw invalid(
       'no_body',
-      `${kind} ${key} has no code`,
+      `${kind} ${key} needs a body`,
       kind === 'table' ? 'Write run: () => rows, or sql: () => sql`…`.' : 'Write run: () => value.',
     )
 }
@@ -130,25 +130,33 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
     if (contextNames.some((taken) => taken === name))
       throw invalid(
         'input_name_taken',
-        `${key} has an input called ${name}`,
-        `Its body gets something else by that name: choose another.`,
+        `${key} has an input called \`${name}\`, which is a reserved name`,
+        'Choose another name for the input.',
       )
     if (isOwn(input)) continue
     if (!isAsset(input) && !isMapped(input))
       throw invalid(
         'bad_input',
-        `input ${name} of ${key} is ${show(input)}`,
-        'Import the asset and write its value, or list its key in deps.',
+        `input \`${name}\` of ${key} must be an asset, not ${show(input)}`,
+        'Import the asset and pass it, or list its key in `deps`.',
       )
     const from = isMapped(input) ? input.asset : input
     if (declarationOf(from)?.kind === 'command')
-      throw invalid('no_value', `input ${name} of ${key} is a command, which keeps its own data`, 'List it in deps.')
+      throw invalid(
+        'no_value',
+        `input \`${name}\` of ${key} is a command: it stores its own data, so there is no value to load`,
+        'List it in `deps`.',
+      )
   }
   if (deps !== undefined && !Array.isArray(deps))
-    throw invalid('bad_deps', `deps of ${key} is ${show(deps)}`, "Write a list: deps: [orders, 'raw/customers'].")
+    throw invalid(
+      'bad_deps',
+      `\`deps\` of ${key} must be an array, not ${show(deps)}`,
+      "Write deps: [orders, 'raw/customers'].",
+    )
   for (const dep of listOf(deps)) {
     if (isAsset(dep) || isMapped(dep) || isOwn(dep)) continue
-    checkedAssetKey(dep, `an asset or the key of one, in deps of ${key}`)
+    checkedAssetKey(dep, `an asset or an asset key, in \`deps\` of ${key}`)
   }
   checkResources(key, resources)
   for (const [name, check] of Object.entries(checks ?? {})) {
@@ -157,7 +165,7 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
     if (typeof test !== 'function' || name === '')
       throw invalid(
         'bad_check',
-        `check ${show(name)} of ${key} is ${show(check)}`,
+        `check ${show(name)} of ${key} must be a function or a check, not ${show(check)}`,
         "Write 'one row per id': check.unique('id').",
       )
   }
@@ -170,22 +178,22 @@ function checkFiles(key: string, { files, version }: GivenOptions): void {
   if (version !== undefined)
     throw invalid(
       'bad_files',
-      `command ${key} has files and a version, which is used instead of them`,
-      'Leave one of them out.',
+      `command ${key} has both \`files\` and \`version\`: the version would replace the hash of the files`,
+      'Remove one of them.',
     )
   const outside = listOf(files).find((pattern) => typeof pattern === 'string' && isOutside(pattern))
   if (outside !== undefined)
     throw invalid(
       'bad_files',
-      `files of ${key} names ${show(outside)}, which is not in the project folder`,
+      `\`files\` of ${key}: ${show(outside)} is outside the project folder`,
       "Write paths or globs relative to the project folder: files: ['ml/**/*.py'].",
     )
 }
 
-function checkTexts(key: string, options: GivenOptions, refuse: (name: string, hint: string) => never): void {
+function checkTexts(options: GivenOptions, refuse: (name: string, hint: string) => never): void {
   for (const name of ['description', 'version', 'group', 'pool', 'cwd']) {
     const value = options[name]
-    if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a text.')
+    if (value !== undefined && (typeof value !== 'string' || value === '')) refuse(name, 'Write a non-empty string.')
   }
   if (options['pool'] !== undefined) checkedName(options['pool'], 'pool')
   if (options['queue'] !== undefined) checkedName(options['queue'], 'queue')
@@ -193,55 +201,55 @@ function checkTexts(key: string, options: GivenOptions, refuse: (name: string, h
     const value = options[name]
     if (value === undefined) continue
     if (!Array.isArray(value) || value.some((item) => typeof item !== 'string' || item === ''))
-      refuse(name, `Write a list of texts, also for one: ${name}: ['data'] in ${key}.`)
+      refuse(name, `Write an array of strings, even for one: ${name}: ['data'].`)
   }
   for (const name of ['tags', 'env']) {
     const value = options[name]
     if (value === undefined) continue
     const texts = typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.values(value) : [0]
-    if (texts.some((text) => typeof text !== 'string')) refuse(name, "Write texts by name: { team: 'shop' }.")
+    if (texts.some((text) => typeof text !== 'string')) refuse(name, "Write an object of strings: { team: 'shop' }.")
   }
 }
 
 function checkHeartbeat(key: string, { heartbeatTimeout, queue }: GivenOptions): void {
-  durationWithin(heartbeatTimeout, heartbeatBounds, `heartbeatTimeout of ${key}`)
+  durationWithin(heartbeatTimeout, heartbeatBounds, `\`heartbeatTimeout\` of ${key}`)
   if (queue !== undefined && queue !== 'default') return
   throw invalid(
     'bad_heartbeat_timeout',
-    `${key} has a heartbeatTimeout and runs on this machine, whose workers send no heartbeats`,
-    'Name the queue of the workers that make it, or leave heartbeatTimeout out. To bound its time, write timeout.',
+    `${key} sets \`heartbeatTimeout\` but runs on local workers, which send no heartbeats`,
+    'Set `queue`, or remove `heartbeatTimeout`. To limit how long an attempt takes, set `timeout`.',
   )
 }
 
 function checkRetry(key: string, retry: unknown): void {
-  checkNestedNames(`retry of ${key}`, retry, ['attempts', 'backoff', 'initial', 'max', 'jitter', 'on'])
+  checkNestedNames(`\`retry\` of ${key}`, retry, ['attempts', 'backoff', 'initial', 'max', 'jitter', 'on'])
   const { attempts, initial, max, backoff } = typeof retry === 'number' ? membersOf({ attempts: retry }) : membersOf(retry)
   if (!isWhole(attempts, 1, 1_000))
     throw invalid(
       'bad_retry',
-      `retry of ${key} is ${show(retry)}`,
-      'Write how often to try in all, the first included: 1 to 1000.',
+      `\`retry\` of ${key} cannot be ${show(retry)}`,
+      'Write the number of attempts, including the first: 1 to 1000.',
     )
   if (backoff !== undefined && backoff !== 'fixed' && backoff !== 'exponential')
-    throw invalid('bad_retry', `backoff of ${key} is ${show(backoff)}`, "Write 'fixed' or 'exponential'.")
-  if (initial !== undefined) durationMs(initial, `retry.initial of ${key}`)
-  if (max !== undefined) durationMs(max, `retry.max of ${key}`)
+    throw invalid('bad_retry', `\`retry.backoff\` of ${key} cannot be ${show(backoff)}`, "Write 'fixed' or 'exponential'.")
+  if (initial !== undefined) durationMs(initial, `\`retry.initial\` of ${key}`)
+  if (max !== undefined) durationMs(max, `\`retry.max\` of ${key}`)
 }
 
 function checkFreshness(key: string, freshness: unknown): void {
   const said = membersOf(freshness)
   if ('within' in said) {
-    checkOptionNames(`freshness of ${key}`, said, ['within', 'warn'])
-    durationMs(said['within'], `freshness.within of ${key}`)
-    if (said['warn'] !== undefined) durationMs(said['warn'], `freshness.warn of ${key}`)
+    checkOptionNames(`\`freshness\` of ${key}`, said, ['within', 'warn'])
+    durationMs(said['within'], `\`freshness.within\` of ${key}`)
+    if (said['warn'] !== undefined) durationMs(said['warn'], `\`freshness.warn\` of ${key}`)
     return
   }
-  checkOptionNames(`freshness of ${key}`, said, ['within', 'warn', 'by', 'timezone'])
+  checkOptionNames(`\`freshness\` of ${key}`, said, ['within', 'warn', 'by', 'timezone'])
   const { by, timezone = 'UTC' } = said
   if (typeof by !== 'string' || !/^([01]\d|2[0-3]):[0-5]\d$/.test(by))
     throw invalid(
       'bad_freshness',
-      `freshness of ${key} is ${show(freshness)}`,
+      `\`freshness\` of ${key} cannot be ${show(freshness)}`,
       "Write { within: '24h' } or { by: '07:30', timezone: 'Europe/Paris' }.",
     )
   checkZoneName(timezone)

@@ -1,7 +1,8 @@
 import type { carries, NoValue, ValueOf } from '../any-asset.ts'
 import type { Duration } from '../duration.ts'
+import type { Mistake } from '../mistake.ts'
 import type { Own, Upstream } from '../partitions/mapped.ts'
-import type { KeyOf } from '../partitions/partitions.ts'
+import type { AnyPartitions, KeyOf } from '../partitions/partitions.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
 import type { Checks } from './check.ts'
 import type { Context, PartitionOf } from './context.ts'
@@ -12,7 +13,7 @@ import type { Query } from './sql.ts'
 import type { DataTable, MaybePromise, ReturnedRows } from './values.ts'
 import type { Condition } from './when.ts'
 
-/** Nothing asked for. */
+/** No inputs, or no resources. */
 export type Nothing = Record<never, never>
 
 export interface RetryOptions {
@@ -22,17 +23,17 @@ export interface RetryOptions {
   initial?: Duration
   max?: Duration
   jitter?: boolean
-  /** Returns whether to try again after this error. It runs in the worker. */
+  /** Returns true to try again after this error. Runs in the worker. */
   on?: (error: unknown) => boolean
 }
 
-/** The number of attempts, or how to go about them. */
+/** The number of attempts, or a retry policy. */
 export type Retry = number | RetryOptions
 
-/** How old it may get, or the time of day by which it must be new. */
+/** The maximum age of a materialization, or the time of day by which there must be a new one. */
 export type Freshness = { within: Duration; warn?: Duration } | { by: string; timezone?: string }
 
-/** A dependency that is not loaded: an asset, some partitions of one, its own past, or the key of an asset in another project. */
+/** A dependency that Servo does not load: an asset, some of its partitions, `previous()`, or the key of an asset in another project. */
 export type Dependency = Upstream | string
 
 export interface Settings<P> {
@@ -42,65 +43,82 @@ export interface Settings<P> {
   owners?: readonly string[]
   /** The technology, such as `python` or `duckdb`. */
   kinds?: readonly string[]
-  partitions?: P
+  partitions?: P & Partitioned<P>
   deps?: readonly Dependency[]
-  /** Not available yet: a project that declares it is refused. */
+  /** Not available yet: Servo refuses projects that use it. */
   automation?: Condition
   freshness?: Freshness
   retry?: Retry
   timeout?: Duration
-  /** For an asset of a queue: how long its worker may be silent before its attempt is given up. A minute by default. */
+  /** With a `queue`: how long the worker may send no heartbeat before Servo gives up the attempt. Default: one minute. */
   heartbeatTimeout?: Duration
-  /** The pool of servo.config.ts whose limit its attempts share with others. */
+  /** A pool of servo.config.ts: its limit applies to the attempts of all assets in it. */
   pool?: string
-  /** The queue whose workers make it; the workers of this machine if absent. */
+  /** The queue whose workers run it. Default: the local workers. */
   queue?: string
-  /** A higher number goes first; from -1000 to 1000, 0 by default. */
+  /** A higher number runs first; from -1000 to 1000, default 0. */
   priority?: number
   /**
-   * While another run is making the same partition: `queue` lets its task wait, `skip` skips it and what is made from it in the same run,
-   * `replace` cancels the run that was asked for first. By default they run side by side.
+   * What a task does while another run materializes the same partition: `queue` waits, `skip` skips the task and everything downstream of it
+   * in the run, `replace` cancels the earlier run. By default both run at the same time.
    */
   overlap?: 'queue' | 'skip' | 'replace'
-  /** Not available yet: it is refused. */
+  /** Not available yet: Servo refuses projects that use it. */
   backfill?: { chunk: number }
-  /** The version of its code, instead of a hash of its file and what that imports. */
+  /** The code version. Default: a hash of the file and its imports. */
   version?: string
   /**
-   * True: whatever is made from it is stale whenever it was made again. By default, not if its data has the version that was read
-   * before. Say so if that version does not cover all that others read, such as data that the body keeps elsewhere.
+   * True: every new materialization makes downstream assets stale. By default, a materialization with the same data version does not.
+   * Set it if the data version does not cover everything that downstream assets read, such as data that the body stores elsewhere.
    */
   alwaysNew?: boolean
-  /** Its former key, so that its history stays with it. */
+  /** The former key, so that the asset keeps its history. */
   renamedFrom?: string
 }
 
 /** The common options of assets with a body. `Kept` is the type of its own past values, if the compiler can infer it. */
 export interface BodySettings<Inputs, P, Resources, Metadata, Kept = unknown> extends Settings<P> {
   inputs?: Inputs & Loadable<Inputs, P, Kept>
-  resources?: Resources & Readonly<Record<string, AnyResource>>
+  resources?: Resources & Named<Resources>
   metadata?: StandardSchemaV1<unknown, Metadata>
 }
 
+type Partitioned<P> = [P] extends [AnyPartitions | undefined]
+  ? unknown
+  : Mistake<"these are not partitions: write daily({ start: '2025-01-01' }) or keys(['eu', 'us'])">
+
+/** Resources by the names that the body uses. */
+export type Named<Resources> = Resources extends readonly unknown[]
+  ? { readonly 'give each resource a name: resources: { shop }': never }
+  : Readonly<Record<string, AnyResource>>
+
 /** The type of an input contains the reason why it cannot be loaded, so that the compiler prints it. */
-export type Loadable<Inputs, P = unknown, Kept = unknown> = {
+export type Loadable<Inputs, P = unknown, Kept = unknown> = Inputs extends readonly unknown[]
+  ? Mistake<'give each input a name: inputs: { orders }'>
+  : LoadableByName<Inputs, P, Kept>
+
+type LoadableByName<Inputs, P, Kept> = {
   [Name in keyof Inputs]: Name extends keyof Context<unknown, unknown, unknown>
-    ? 'the body gets something else by this name: choose another'
+    ? `${Name} is a name of Servo's own: choose another`
     : Inputs[Name] extends Own<infer Value>
       ? unknown extends Value & Kept
-        ? 'say what the value is: previous<number>()'
+        ? 'write the type of the value: previous<number>()'
         : Inputs[Name]
-      : ValueOf<Inputs[Name]> extends NoValue
-        ? 'this asset keeps its own data: list it in `deps`'
-        : DownOf<Inputs[Name]> extends KeyText<P>
-          ? Inputs[Name]
-          : 'this maps a key that is not a partition of the asset'
+      : Inputs[Name] extends string
+        ? 'this is text: import the asset and write it without quotes'
+        : ValueOf<Inputs[Name]> extends NoValue
+          ? 'this asset stores its own data, so there is no value to load: list it in `deps`'
+          : DownOf<Inputs[Name]> extends KeyText<P>
+            ? Inputs[Name]
+            : `${DownOf<Inputs[Name]>} is not a partition of this asset`
 }
 
 /** The return type of a body: anything, unless it takes its own past value, or makes a range and keeps its own data. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
 export type Returnable<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
-type OwnOf<Inputs> = { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
+type OwnOf<Inputs> = Inputs extends readonly unknown[]
+  ? never
+  : { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]
 
 type DownOf<Input> = Input extends { readonly [carries]?: { readonly down: infer Down extends string } } ? Down : never
 /** A key as text: of several dimensions it is written out. */
@@ -117,7 +135,7 @@ export type Arguments<Inputs, P, Resources, Metadata, Rows = never> = {
 
 export interface AssetOptions<Value, Inputs, P, Resources, Metadata> extends BodySettings<Inputs, P, Resources, Metadata> {
   run(args: Arguments<Inputs, P, Resources, Metadata>): MaybePromise<Value>
-  /** Write them after `run`, from which the compiler learns what they check. */
+  /** Write `checks` after `run`: the compiler infers the type of the value from `run`. */
   checks?: Checks<NoInfer<Value>>
   io?: Io<NoInfer<Value>>
 }
@@ -128,20 +146,39 @@ export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<
   Resources,
   Metadata,
   DataTable<unknown>
-> & {
-  schema: StandardSchemaV1<unknown, Row>
-  checks?: Checks<DataTable<NoInfer<Row>>>
-} & (
-    | {
-        run(args: Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>): MaybePromise<ReturnedRows<NoInfer<Row>>>
-        sql?: never
-      }
-    /** Inputs that are tables can be named in the query, too. */
-    | { sql(args: Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>): MaybePromise<Query>; run?: never }
+> &
+  Rows<Row> &
+  (
+    | WithBody<Row, Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>>
+    | WithQuery<Arguments<Inputs, P, Resources, Metadata, DataTable<NoInfer<Row>>>>
   )
 
-/** A word of a command line, or how to make it from the partition. */
-export type Word<P> = string | ((partition: [P] extends [undefined] ? { readonly key: never } : PartitionOf<P>) => string)
+interface Rows<Row> {
+  /** The columns, and the check of each row. */
+  schema: StandardSchemaV1<unknown, Row>
+  checks?: Checks<DataTable<NoInfer<Row>>>
+}
+
+interface WithBody<Row, Args> {
+  run(args: Args): MaybePromise<ReturnedRows<NoInfer<Row>>>
+  sql?: Mistake<'a table has run or sql, not both'>
+}
+
+interface WithQuery<Args> {
+  /** The query can name input tables directly, too. */
+  sql(args: Args): MaybePromise<Query>
+  run?: Mistake<'a table has run or sql, not both'>
+}
+
+/** Its name is what the compiler prints. */
+interface ThisCommandHasNoPartitions {
+  readonly key: never
+}
+
+/** A word of a command line, or a function that builds it from the partition. */
+export type Word<P> =
+  | string
+  | ((partition: [P] extends [undefined] ? { readonly key: ThisCommandHasNoPartitions } : PartitionOf<P>) => string)
 
 export interface CommandOptions<P> extends Settings<P> {
   run: readonly Word<P>[]
@@ -149,8 +186,8 @@ export interface CommandOptions<P> extends Settings<P> {
   cwd?: string
   env?: Readonly<Record<string, string>>
   /**
-   * Further files that belong to its code: paths, folders or globs, relative to the project folder. Files of the project that `run` names
-   * belong to it anyway.
+   * Further files that count as its code: paths, folders or globs, relative to the project folder. Project files that `run` names always
+   * count.
    */
   files?: readonly string[]
   /** True if the program uses Dagster Pipes. */
@@ -159,14 +196,14 @@ export interface CommandOptions<P> extends Settings<P> {
 
 export interface SourceOptions<Row, P> {
   schema: StandardSchemaV1<unknown, Row>
-  /** Where its Parquet files are; `{key}` stands for the partition, or `{day}` for a dimension. */
+  /** Where the Parquet files are. `{key}` is replaced by the partition key, `{day}` by the value of that dimension. */
   uri: string
   description?: string
   group?: string
   tags?: Readonly<Record<string, string>>
   owners?: readonly string[]
   kinds?: readonly string[]
-  partitions?: P
+  partitions?: P & Partitioned<P>
   freshness?: Freshness
   renamedFrom?: string
 }

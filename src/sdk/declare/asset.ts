@@ -11,24 +11,25 @@ import type { Keepable } from './json-value.ts'
 import type { DataTable } from './values.ts'
 
 /**
- * Something that exists because code made it, and what others build on. As an input it is loaded in the partitions that
- * belong to the one being made; its methods choose others when that is not meant.
+ * Something that code materializes and that other assets build on: a table, a file, a value. As an input, Servo loads the partitions that
+ * match the one being materialized; the methods below choose other partitions.
  */
-export interface Asset<Key extends string, Value, P = undefined, Metadata = undefined> extends AnyAsset {
+export interface Asset<Key extends string, Value, P = undefined, Metadata = undefined, Inputs = Nothing> extends AnyAsset {
   readonly key: Key
-  readonly [carries]?: { readonly value: Value; readonly partitions: P; readonly metadata: Metadata }
-  /** The window this many windows later, or earlier when negative. `along` names the dimension to count in if several are time. */
+  readonly [carries]?: { readonly value: Value; readonly partitions: P; readonly metadata: Metadata; readonly inputs: Inputs }
+  /** The window `windows` later, or earlier if negative: `.offset(-1)`. With several time dimensions, `along` names the one to count in. */
   offset(windows: number, along?: DimensionOf<P>): Mapped<Value, P, 'windows', never>
-  /** Windows from one offset to another, both included: `{ from: -6, to: 0 }` are seven, the last of them its own. */
+  /** The windows from one offset to another, both included: `{ from: -6, to: 0 }` is the current window and the six before it. */
   window(range: { from: number; to: number }, along?: DimensionOf<P>): Mapped<Value, P, 'many', never>
-  /** All partitions, or all along one dimension: one table of all rows, or a Map by key for other values. */
+  /** All partitions, or all along one dimension: a table with all rows, or a Map by key for other values. */
   all<Dimension extends DimensionOf<P> = never>(dimension?: Dimension): Mapped<Value, P, 'many', Dimension>
-  /** Its newest partition. */
+  /** The newest partition. */
   last(): Mapped<Value, P, 'one', never>
-  /** The partition of this key, or of these keys, whatever is being made. */
-  at(key: KeyOf<P>): Mapped<Value, P, 'one', never>
-  at(keys: readonly KeyOf<P>[]): Mapped<Value, P, 'many', never>
-  /** Which of its partitions, one or several, each partition is made from: `{ berlin: 'eu', boston: 'us' }`. */
+  /** The partition with this key, or the partitions with these keys, for every partition being materialized. */
+  at<const Keys extends KeyOf<P> | readonly KeyOf<P>[]>(
+    keys: Keys,
+  ): Mapped<Value, P, Keys extends readonly unknown[] ? 'many' : 'one', never>
+  /** Maps each downstream partition to one or several of these: `{ berlin: 'eu', boston: 'us' }`. */
   map<const To extends Readonly<Record<string, KeyOf<P> | readonly KeyOf<P>[]>>>(
     table: To,
   ): Mapped<Value, P, [Extract<To[keyof To], readonly unknown[]>] extends [never] ? 'each' : 'many', never, keyof To & string>
@@ -37,7 +38,7 @@ export interface Asset<Key extends string, Value, P = undefined, Metadata = unde
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
 export type Kept<Value> = [Value] extends [void] ? NoValue : Value
 
-/** A value that code computes, kept as JSON (or by an `io`). Returning nothing means that it keeps its own data. */
+/** A value that code computes, stored as JSON or by an `io`. An asset that returns nothing stores its own data. */
 export function asset<
   const Key extends string,
   Value extends Returnable<Inputs, P>,
@@ -48,11 +49,11 @@ export function asset<
 >(
   key: Key,
   options: AssetOptions<Value, Inputs, P, Resources, Metadata> & Keepable<NoInfer<Value>>,
-): Asset<Key, Kept<Value>, P, Metadata> {
+): Asset<Key, Kept<Value>, P, Metadata, Inputs> {
   return define('asset', key, options, asset)
 }
 
-/** Typed rows, kept as Parquet. The type of a row comes from `schema` alone, so that a mistake is reported where it is made. */
+/** Typed rows, stored as Parquet. The type of a row comes from `schema`, so the compiler reports a mistake where it is. */
 export function table<
   const Key extends string,
   Row,
@@ -60,16 +61,16 @@ export function table<
   P = undefined,
   Resources = Nothing,
   Metadata = undefined,
->(key: Key, options: TableOptions<Row, Inputs, P, Resources, Metadata>): Asset<Key, DataTable<Row>, P, Metadata> {
+>(key: Key, options: TableOptions<Row, Inputs, P, Resources, Metadata>): Asset<Key, DataTable<Row>, P, Metadata, Inputs> {
   return define('table', key, options, table)
 }
 
-/** A program in any language. It keeps its own data, and reports over Dagster Pipes if it speaks it. */
+/** A program in any language. It stores its own data, and may report over Dagster Pipes. */
 export function command<const Key extends string, P = undefined>(key: Key, options: CommandOptions<P>): Asset<Key, NoValue, P> {
   return define('command', key, options, command)
 }
 
-/** Rows that others make and Servo only reads. */
+/** Rows that other programs write and Servo only reads. */
 export function source<const Key extends string, Row, P = undefined>(
   key: Key,
   options: SourceOptions<Row, P>,

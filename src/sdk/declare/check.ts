@@ -3,8 +3,8 @@ import { checkOptionNames } from '../option-names.ts'
 import type { DataTable, MaybePromise } from './values.ts'
 
 /**
- * A check returns whether the value is right, alone or with facts to show: `{ ok: false, missing: 3 }`. A `message` says in words
- * what was found.
+ * A check returns true if the value is right, or an object with details: `{ ok: false, missing: 3 }`. A `message` describes the result in
+ * words.
  */
 export type CheckResult = boolean | { readonly ok: boolean; readonly [fact: string]: unknown }
 
@@ -17,7 +17,7 @@ export interface Check<Value> {
   readonly severity: 'error' | 'warn'
 }
 
-/** Checks by the names people read. */
+/** Checks by name. */
 export type Checks<Value> = Readonly<Record<string, Check<Value> | CheckFunction<Value>>>
 
 type TableWith<Names extends string> = DataTable<{ readonly [Name in Names]: unknown }>
@@ -43,18 +43,22 @@ function checkColumnNames(columns: readonly string[], check: string): void {
   if (columns.length > 0 && columns.every((column) => typeof column === 'string' && column !== '')) return
   throw invalid(
     'bad_check',
-    `check.${check}(${columns.map(show).join(', ')}) needs names of columns`,
+    `check.${check}(${columns.map(show).join(', ')}) needs column names`,
     `Write check.${check}('id').`,
   )
 }
 
 export const check = {
-  /** The number of rows lies within these bounds, both allowed. */
+  /** The number of rows is between `min` and `max`, both included. */
   rowCount(bounds: { min?: number; max?: number }): Check<DataTable<unknown>> {
     checkOptionNames('check.rowCount()', bounds, ['min', 'max'])
     const { min = 0, max = Number.POSITIVE_INFINITY } = bounds
     if (!(min >= 0 && max >= min))
-      throw invalid('bad_check', `no number of rows lies between ${min} and ${max}`, 'Write check.rowCount({ min: 1 }).')
+      throw invalid(
+        'bad_check',
+        `check.rowCount() cannot pass: no number is between ${min} and ${max}`,
+        'Write check.rowCount({ min: 1 }).',
+      )
     return error(async (table) => {
       const [answer] = await table.sql<{ rows: number }>`select count(*) as rows from this`
       const rows = answer?.rows ?? 0
@@ -64,7 +68,7 @@ export const check = {
     })
   },
 
-  /** No two rows agree in all of these columns. */
+  /** No two rows have the same values in these columns. */
   unique<const Names extends string>(...columns: readonly Names[]): Check<TableWith<Names>> {
     checkColumnNames(columns, 'unique')
     const list = columns.map(quoteColumn).join(', ')
@@ -98,7 +102,7 @@ export const check = {
     })
   },
 
-  /** The same check, which only warns. */
+  /** Turns a check into a warning: a failure is recorded and does not fail the attempt. */
   warn<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
     return { ...asCheck(check), severity: 'warn' }
   },

@@ -25,21 +25,21 @@ export interface Environment {
 }
 
 export interface WorkerQueue {
-  /** Dispatches are posted here. Without it, workers poll for them. */
+  /** The URL to which Servo posts work. Without it, workers poll. */
   push?: string
-  /** How many attempts its workers have at a time, at most; 1000 by default. */
+  /** The most attempts that its workers run at a time. Default: 1000. */
   limit?: number
 }
 
 /** Timeouts and intervals of Servo; each has a default. */
 export interface Timing {
-  /** How long the worker of a queue may be silent before it is taken for lost; `'60s'`. Assets may override it. */
+  /** How long a remote worker may send no heartbeat before its attempt counts as lost. Default: `'60s'`. Assets may override it. */
   heartbeatTimeout?: Duration
-  /** After how long work that a queue took, and that no worker began, is offered again; `'10m'`. */
+  /** When to offer work to a queue again if no worker has started it. Default: `'10m'`. */
   stuckDispatch?: Duration
-  /** How long attempts of a cancelled run may take to stop before they are ended; `'10s'`. */
+  /** How long attempts of a cancelled run may take to stop before Servo kills them. Default: `'10s'`. */
   cancelGrace?: Duration
-  /** The interval between sweeps over everything unfinished, in case something was missed; `'5m'`. */
+  /** How often Servo looks through all unfinished work, in case something was missed. Default: `'5m'`. */
   sweep?: Duration
 }
 
@@ -52,22 +52,22 @@ export interface Alert {
 export interface Config {
   /** The name of the project. */
   project: string
-  /** Folders whose modules are loaded; every exported definition counts. */
+  /** The folders of your modules. Servo loads them and registers every exported declaration. */
   dirs: readonly string[]
-  /** By name. Only `dev` is available yet: this machine. Without it, the project lives in a folder beside its config. */
+  /** Environments by name. Only `dev`, this machine, is available yet. Its state is in .servo beside the config. */
   environments?: Readonly<Record<string, Environment>>
-  /** Named limits: how many attempts of a pool run at once. */
+  /** Pools by name: how many attempts of a pool run at once. */
   pools?: Readonly<Record<string, number>>
   /** Queues of workers, by name: their push address and limit. `default` is the queue of the local workers. */
   queues?: Readonly<Record<string, WorkerQueue>>
   timing?: Timing
-  /** Not available yet: a project that declares some is refused. */
+  /** Not available yet: Servo refuses projects that use it. */
   alerts?: readonly Alert[]
 }
 
 export function local(dir: string): StorageConfig {
   if (typeof dir !== 'string' || dir === '')
-    throw invalid('bad_storage', `local(${show(dir)}) names no folder`, "Write local('.servo').")
+    throw invalid('bad_storage', `local(${show(dir)}) must name a folder`, "Write local('.servo').")
   return { type: 'local', dir }
 }
 
@@ -81,19 +81,19 @@ export function gcs(uri: string): StorageConfig {
 
 function bucket(name: string, scheme: string, uri: unknown): string {
   if (typeof uri === 'string' && uri.startsWith(scheme) && uri.length > scheme.length) return uri
-  throw invalid('bad_storage', `${name}(${show(uri)}) names no bucket`, `Write ${name}('${scheme}my-bucket/servo').`)
+  throw invalid('bad_storage', `${name}(${show(uri)}) must name a bucket`, `Write ${name}('${scheme}my-bucket/servo').`)
 }
 
 export function inProcess(options: { concurrency?: number } = {}): QueueConfig {
   const refuse = (what: string): never => {
     throw invalid('bad_queue', what, 'Write inProcess({ concurrency: 8 }).')
   }
-  if (typeof options !== 'object' || options === null) refuse(`the options of inProcess() are ${show(options)}`)
+  if (typeof options !== 'object' || options === null) refuse(`inProcess() takes an object of options, not ${show(options)}`)
   const { concurrency, ...rest } = options
   const [unknown] = Object.keys(rest)
-  if (unknown !== undefined) refuse(`inProcess() has the unknown option ${unknown}`)
+  if (unknown !== undefined) refuse(`inProcess(): unknown option \`${unknown}\``)
   if (concurrency !== undefined && !(Number.isInteger(concurrency) && concurrency >= 1))
-    refuse(`concurrency is ${show(concurrency)}`)
+    refuse(`\`concurrency\` cannot be ${show(concurrency)}`)
   return { type: 'in_process', ...(concurrency !== undefined && { concurrency }) }
 }
 
@@ -105,7 +105,11 @@ export function postgres(url: string | undefined): QueueConfig {
 export function cloudTasks(options: CloudTasksOptions): QueueConfig {
   for (const name of ['project', 'location', 'queue', 'serviceUrl'] as const) {
     if (typeof options?.[name] !== 'string')
-      throw invalid('bad_queue', `cloudTasks() has no ${name}`, 'Write cloudTasks({ project, location, queue, serviceUrl }).')
+      throw invalid(
+        'bad_queue',
+        `cloudTasks() needs \`${name}\``,
+        'Write cloudTasks({ project, location, queue, serviceUrl }).',
+      )
   }
   return { type: 'cloud_tasks', ...options }
 }
@@ -136,17 +140,20 @@ export function checkedConfig(config: Config): Config {
     throw invalid('bad_config', what, hint)
   }
   if (typeof config !== 'object' || config === null)
-    return refuse(`the config is ${show(config)}`, "Write defineConfig({ project: 'shop', dirs: ['assets'] }).")
+    return refuse(
+      `the config must be an object, not ${show(config)}`,
+      "Write defineConfig({ project: 'shop', dirs: ['assets'] }).",
+    )
   const unknown = Object.keys(config).find((name) => !fields.includes(name))
-  if (unknown !== undefined) refuse(`the config has the unknown field ${unknown}`, `There are: ${fields.join(', ')}.`)
+  if (unknown !== undefined) refuse(`the config: unknown option \`${unknown}\``, `Options: ${fields.join(', ')}.`)
   const { project, dirs, environments = {}, pools = {}, queues = {}, timing = {}, alerts = [] } = config
   checkedName(project, 'project')
   if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))
-    refuse(`dirs of the config is ${show(dirs)}`, "Write the folders of your assets: dirs: ['assets'].")
+    refuse(`\`dirs\` of the config cannot be ${show(dirs)}`, "Write the folders of your assets: dirs: ['assets'].")
   for (const [name, limit] of Object.entries(pools)) {
     checkedName(name, 'pool')
     if (!Number.isInteger(limit) || limit < 1 || limit > 100_000)
-      refuse(`pool ${name} is ${show(limit)}`, 'Write how many may run at once: 1 to 100000.')
+      refuse(`the limit of pool ${name} cannot be ${show(limit)}`, 'Write how many attempts may run at once: 1 to 100000.')
   }
   for (const [name, queue] of Object.entries(queues)) checkQueue(checkedName(name, 'queue'), queue, refuse)
   checkTiming(timing, refuse)
@@ -162,11 +169,11 @@ export function checkedConfig(config: Config): Config {
   const { dev } = environments
   if (dev !== undefined && !(isBesideConfig(dev.storage) && dev.queue.type === 'in_process'))
     refuse(
-      'environment dev is this machine, which keeps everything in .servo and runs it itself',
-      "Write dev: { storage: local('.servo'), queue: inProcess() }; another environment may have others.",
+      'the environment `dev` is this machine: it stores everything in .servo and runs assets itself',
+      "Write dev: { storage: local('.servo'), queue: inProcess() }. Other environments may differ.",
     )
   if (!Array.isArray(alerts) || alerts.some((alert) => !Array.isArray(alert?.on) || typeof alert.to !== 'string'))
-    refuse('an alert needs on and to', "Write { on: ['run.failed'], to: 'slack://#data' }.")
+    refuse('an alert needs `on` and `to`', "Write { on: ['run.failed'], to: 'slack://#data' }.")
   return config
 }
 
@@ -175,27 +182,30 @@ type Refuse = (what: string, hint: string) => never
 function checkQueue(name: string, queue: WorkerQueue, refuse: Refuse): void {
   const example = `Write ${name}: { push: 'https://workers.example/tasks', limit: 20 }, or one of the two.`
   if (typeof queue !== 'object' || queue === null || Object.keys(queue).length === 0)
-    refuse(`queue ${name} is ${show(queue)}`, example)
+    refuse(`queue ${name} cannot be ${show(queue)}`, example)
   const { push, limit, ...rest } = queue
   const [unknown] = Object.keys(rest)
-  if (unknown !== undefined) refuse(`queue ${name} has the unknown option ${unknown}`, example)
+  if (unknown !== undefined) refuse(`queue ${name}: unknown option \`${unknown}\``, example)
   if (push !== undefined && (typeof push !== 'string' || !/^https?:\/\//.test(push) || !URL.canParse(push)))
-    refuse(`push of queue ${name} is ${show(push)}`, example)
+    refuse(`\`push\` of queue ${name} must be a URL, not ${show(push)}`, example)
   if (push !== undefined && name === 'default')
     refuse(
-      'the queue default is that of this machine, which needs no address',
-      'Choose another name, and write it in the assets.',
+      'the queue `default` belongs to the local workers, which have no push address',
+      'Choose another name for the queue, and set it as `queue` of the assets.',
     )
   if (limit !== undefined && !(Number.isInteger(limit) && limit >= 1 && limit <= 100_000))
-    refuse(`limit of queue ${name} is ${show(limit)}`, 'Write how many attempts it may have at a time: 1 to 100000.')
+    refuse(
+      `\`limit\` of queue ${name} cannot be ${show(limit)}`,
+      'Write how many attempts its workers may run at once: 1 to 100000.',
+    )
 }
 
 function checkTiming(timing: Timing, refuse: Refuse): void {
   if (typeof timing !== 'object' || timing === null || Array.isArray(timing))
-    refuse(`timing of the config is ${show(timing)}`, "Write timing: { sweep: '5m' }.")
+    refuse(`\`timing\` of the config cannot be ${show(timing)}`, "Write timing: { sweep: '5m' }.")
   for (const [name, duration] of Object.entries(timing)) {
     if (!Object.hasOwn(timingBounds, name))
-      refuse(`timing has the unknown option ${name}`, `There are: ${Object.keys(timingBounds).join(', ')}.`)
-    if (duration !== undefined) durationWithin(duration as Duration, timingBounds[name as keyof Timing], `timing.${name}`)
+      refuse(`timing: unknown option \`${name}\``, `Options: ${Object.keys(timingBounds).join(', ')}.`)
+    if (duration !== undefined) durationWithin(duration as Duration, timingBounds[name as keyof Timing], `\`timing.${name}\``)
   }
 }

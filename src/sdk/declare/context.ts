@@ -14,32 +14,32 @@ export interface Log {
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [name: string]: Json }
 
-/** The partition that is made or, of an asset that is made in ranges, all of them: `key` names them together. */
+/** The partition being materialized. With `ranges()`, all partitions of the range: `key` names the range. */
 export type PartitionOf<P> = [P] extends [undefined]
   ? undefined
   : P extends Ranges<infer Key, infer Span>
     ? { readonly key: string; readonly keys: readonly Key[]; readonly window: Span }
     : { readonly key: KeyOf<P>; readonly window: SpanOf<P> }
 
-/** The context of a body: everything besides its inputs. */
+/** The context of a body: everything except its inputs. */
 export interface Context<Partitions, Resources, Metadata> {
   /** Undefined for an asset without partitions. */
   readonly partition: PartitionOf<Partitions>
   readonly resources: Opened<Resources>
-  /** 1 for the first. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number
   readonly runId: string
-  /** Fires when the run is cancelled or takes too long. Hand it to fetch and the like. */
+  /** Fires when the run is cancelled or the attempt takes too long. Pass it to fetch and similar functions. */
   readonly signal: AbortSignal
   readonly log: Log
-  /** Facts to keep with the materialization. Later calls add to earlier ones. */
+  /** Records metadata of the materialization. Later calls add to earlier ones. */
   metadata(facts: [Metadata] extends [undefined] ? Readonly<Record<string, Json>> : Metadata): void
   /**
-   * The version of the data, instead of a checksum of the value: any text, the same for the same data. What was made from this asset
-   * stays fresh if it is made again with the version that was read. An asset that keeps its own data has no version unless it says so.
+   * Reports the data version: any string that is the same for the same data. Default: a checksum of the stored value. Downstream assets
+   * stay fresh if a new materialization has the version they read. An asset that stores its own data has no version unless it reports one.
    */
   dataVersion(version: string): void
-  /** The keys of a dynamic set, for adding and removing some. That takes effect if the attempt succeeds. */
+  /** Adds and removes keys of a dynamic set. The changes take effect if the attempt succeeds. */
   partitions(set: DynamicPartitions): ChangeKeys
 }
 

@@ -5,13 +5,13 @@ const mark = Symbol.for('servo.failure')
 
 type Mark = { readonly fatal: true } | { readonly retryAfterMs: number }
 
-/** Throw it when trying again is of no use. */
+/** Throw it when a retry cannot help: the task fails at once. */
 export class Fatal extends Error {
   override readonly name = 'Fatal'
   readonly [mark]: Mark = { fatal: true }
 }
 
-/** Throw it when the other side sets the time to wait, as with HTTP's Retry-After. */
+/** Throw it to choose the delay before the next attempt, for example from the HTTP header Retry-After. */
 export class RetryAfter extends Error {
   override readonly name = 'RetryAfter'
   readonly [mark]: Mark

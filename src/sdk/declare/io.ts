@@ -9,7 +9,7 @@ export interface IoOptions<Value> {
   read(bytes: Uint8Array): MaybePromise<Value>
 }
 
-/** How values that are neither JSON nor Parquet become bytes and come back. */
+/** Writes values that are neither JSON nor rows as bytes, and reads them back. */
 export interface Io<Value> {
   readonly name: string
   write(value: Value): MaybePromise<Uint8Array | string>
@@ -22,11 +22,11 @@ const taken = ['json', 'parquet', 'none']
 export function io<Value>(name: string, options: IoOptions<Value>): Io<Value> {
   checkedName(name, 'IO')
   if (taken.includes(name))
-    throw invalid('bad_name', `${name} is how Servo itself keeps values`, `Choose another name than ${taken.join(', ')}.`)
+    throw invalid('bad_name', `the IO name ${name} is reserved`, `Choose a name other than ${taken.join(', ')}.`)
   if (typeof options?.write !== 'function' || typeof options.read !== 'function')
     throw invalid(
       'bad_io',
-      `IO ${name} cannot write and read`,
+      `IO ${name} needs \`write\` and \`read\``,
       `Write io('${name}', { write: (value) => bytes, read: (bytes) => value }).`,
     )
   checkOptionNames(`IO ${name}`, options, ['write', 'read'])

@@ -1,3 +1,4 @@
+import type { Mistake } from '../mistake.ts'
 import type { Io } from './io.ts'
 
 /** Deeper than anything that a person writes out as a type; types that contain themselves end here. */
@@ -23,15 +24,15 @@ export type NotJson<T, Path extends string = 'value', Depth extends readonly 0[]
           : T extends Date
             ? `${Path} is a Date: return its toISOString()`
             : T extends bigint
-              ? `${Path} is a bigint: return String() of it, or Number()`
+              ? `${Path} is a bigint: return String(value) or Number(value)`
               : T extends ReadonlyMap<unknown, unknown>
-                ? `${Path} is a Map: return Object.fromEntries() of it`
+                ? `${Path} is a Map: return Object.fromEntries(map)`
                 : T extends ReadonlySet<unknown>
-                  ? `${Path} is a Set: return a list, [...set]`
+                  ? `${Path} is a Set: return an array, [...set]`
                   : T extends ArrayBuffer | ArrayBufferView
                     ? `${Path} is bytes: give the asset an io`
                     : T extends symbol | ((...args: never[]) => unknown)
-                      ? `${Path} is a function or a symbol`
+                      ? `${Path} is a function: return plain data`
                       : T extends readonly (infer Item)[]
                         ? NotJson<Item, `${Path}[]`, [...Depth, 0]>
                         : T extends object
@@ -44,10 +45,8 @@ export type NotJson<T, Path extends string = 'value', Depth extends readonly 0[]
                             }[keyof T & string]
                           : never
 
-/** A value that JSON cannot hold needs an `io` that knows how to write it. `Why` is for the reader of the compiler's message. */
-export interface NeedsIo<Why extends string, Value> {
-  io: Io<Value> & { readonly because?: Why }
-}
+/** A value that JSON cannot hold needs an `io` that knows how to write it. The compiler prints `Why` if there is none. */
+export type NeedsIo<Why extends string, Value> = { io: Io<Value> } | { run: Mistake<Why>; io?: never }
 
 /** What the options of an asset need besides, by the value that its body returns. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void

@@ -9,22 +9,22 @@ import type { MaybePromise } from './values.ts'
 /** Exists only in types: the opened resource. */
 declare const opens: unique symbol
 
-/** Something that assets need and that is configured by the environment: a database, an API. */
+/** Something that assets use and the environment configures: a database, an API. */
 export interface Resource<T> {
   readonly name: string
   readonly [opens]?: T
 }
 
 export type AnyResource = Resource<unknown>
-/** The opened resources that a body gets. */
+/** The opened resources in the context of a body. */
 export type Opened<Resources> = { [Name in keyof Resources]: Resources[Name] extends Resource<infer T> ? T : never }
 
 export interface ResourceOptions<Config, T> {
-  /** Each field `apiToken` of resource `shop-api` is read from the variable SERVO_SHOP_API_API_TOKEN. */
+  /** Servo reads each field from a variable: `apiToken` of resource `shop-api` from SERVO_SHOP_API_API_TOKEN. */
   config?: StandardSchemaV1<unknown, Config>
   /**
-   * Fields whose values appear in no error, log, check or metadata. Variables whose names have TOKEN, KEY, SECRET or PASSWORD
-   * in them are secret anyway.
+   * Fields to redact in errors, logs, checks and metadata. Variables whose names contain TOKEN, KEY, SECRET or PASSWORD are always
+   * redacted.
    */
   secrets?: readonly (keyof NoInfer<Config> & string)[]
   open(config: Config): MaybePromise<T>
@@ -34,17 +34,17 @@ export interface ResourceOptions<Config, T> {
 export function resource<T, Config = undefined>(name: string, options: ResourceOptions<Config, T>): Resource<T> {
   checkedName(name, 'resource')
   if (typeof options?.open !== 'function')
-    throw invalid('bad_resource', `resource ${name} cannot be opened`, `Write resource('${name}', { open: () => … }).`)
+    throw invalid('bad_resource', `resource ${name} needs \`open\``, `Write resource('${name}', { open: () => … }).`)
   checkOptionNames(`resource ${name}`, options, ['config', 'secrets', 'open', 'close'])
   const { secrets = [] } = options
   if (!Array.isArray(secrets) || secrets.some((field) => typeof field !== 'string' || field === ''))
     throw invalid(
       'bad_secrets',
-      `secrets of resource ${name} is ${show(secrets)}`,
-      "Write fields of its config: secrets: ['dsn'].",
+      `\`secrets\` of resource ${name} cannot be ${show(secrets)}`,
+      "List fields of its config: secrets: ['dsn'].",
     )
   if (options.config !== undefined && !isSchema(options.config))
-    throw invalid('bad_schema', `config of resource ${name} is not a schema`, 'Write config: z.object({ url: z.url() }).')
+    throw invalid('bad_schema', `\`config\` of resource ${name} must be a schema`, 'Write config: z.object({ url: z.url() }).')
   return withDeclaration<Resource<T>>({ name }, { kind: 'resource', name, options, ...callerOf(resource) })
 }
 
@@ -144,7 +144,7 @@ async function configOf(name: string, schema: StandardSchemaV1, environment: Env
     ? new ServoError('invalid', 'missing_variable', `resource ${name} needs ${[...new Set(missing)].join(', ')}`, {
         hint: `Set ${missing.length === 1 ? 'this variable' : 'these variables'} in the environment of the worker, for example in .env.`,
       })
-    : new ServoError('invalid', 'bad_variable', `resource ${name} is configured badly: ${issuesText(result.issues)}`, {
-        hint: `Look at ${[...new Set(fields)].map((field) => variableOf(name, field)).join(', ')}.`,
+    : new ServoError('invalid', 'bad_variable', `resource ${name} is misconfigured: ${issuesText(result.issues)}`, {
+        hint: `Check ${[...new Set(fields)].map((field) => variableOf(name, field)).join(', ')}.`,
       })
 }

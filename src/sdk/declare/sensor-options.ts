@@ -4,12 +4,13 @@ import type { Duration } from '../duration.ts'
 import type { KeysOfSet } from '../partitions/key-changes.ts'
 import type { KeyOf } from '../partitions/partitions.ts'
 import type { StandardSchemaV1 } from '../standard-schema.ts'
+import type { Named } from './asset-options.ts'
 import type { PushSource } from './push-source.ts'
-import type { AnyResource, Opened } from './resource.ts'
+import type { Opened } from './resource.ts'
 import type { RunRequest, Selection } from './trigger.ts'
 import type { MaybePromise } from './values.ts'
 
-/** Keys of dynamic sets that come and go with an evaluation: if another was faster and it does not count, they do not either. */
+/** Keys of dynamic sets to add and remove. They count only if the evaluation does: of two polls from one cursor, the first counts. */
 export interface KeysFound {
   add?: KeysOfSet | readonly KeysOfSet[]
   remove?: KeysOfSet | readonly KeysOfSet[]
@@ -17,29 +18,29 @@ export interface KeysFound {
 
 export type Requested = RunRequest | readonly RunRequest[] | ({ runs: readonly RunRequest[] } & KeysFound) | undefined
 
-/** What all sensors take. */
+/** The options of every sensor. */
 export interface SensorSettings<Resources> {
   description?: string
-  /** How long its code may take; 30 s unless told. */
+  /** How long its code may take. Default: 30 seconds. */
   timeout?: Duration
-  /** What it may run; anything unless told. */
+  /** The assets that it may run. Default: all. */
   select?: Selection
-  resources?: Resources & Readonly<Record<string, AnyResource>>
-  /** The name it had before: it keeps its history. */
+  resources?: Resources & Named<Resources>
+  /** The former name, so that it keeps its history. */
   renamedFrom?: string
-  /** False turns it off. */
+  /** False turns it off. Default: true. */
   enabled?: boolean
 }
 
-/** What sensors take that are told of something. */
+/** The options of sensors that handle events. */
 export interface ToldSettings<Resources> extends SensorSettings<Resources> {
-  /** After so many failed tries an event is a dead letter; 5 unless told. */
+  /** How many failed tries make an event a dead letter. Default: 5. */
   maxTries?: number
 }
 
-/** What comes with an event. */
+/** The second argument of a handler. */
 export interface SensorContext<Resources> {
-  /** Identifies the event: hand it on as the key of a run, and an event that comes twice runs once. */
+  /** The id of the event. Use it as the key of a run: an event that arrives twice then runs once. */
   readonly id: string
   readonly resources: Opened<Resources>
   /** Fires when the evaluation takes too long, or when Servo stops. */
@@ -47,7 +48,7 @@ export interface SensorContext<Resources> {
 }
 
 export interface MessageContext<Resources> extends SensorContext<Resources> {
-  /** What came with the message: attributes of Pub/Sub or of a CloudEvent, or the event header of GitHub. */
+  /** Attributes of the message: those of Pub/Sub or of a CloudEvent, or the event header of GitHub. */
   readonly attributes: Readonly<Record<string, string>>
   /** When the sender published it, if it says so. */
   readonly publishedAt: Date | undefined
@@ -72,10 +73,10 @@ export interface PushOptions<Event, Resources> extends ToldSettings<Resources> {
 
 export interface PollOptions<Cursor, Resources> extends SensorSettings<Resources> {
   every: Duration
-  /** Least time between two polls, also after an error, a resume or a start. */
+  /** The minimum time between two polls, also after an error, a resume or a start. */
   minInterval?: Duration
   cursor: StandardSchemaV1<unknown, Cursor>
-  /** `cursor` is undefined the first time. Without a cursor in the result it stays as it is. */
+  /** `cursor` is undefined at the first poll. A result without `cursor` keeps the old one. */
   poll(args: {
     readonly cursor: NoInfer<Cursor> | undefined
     readonly resources: Opened<Resources>
@@ -98,7 +99,7 @@ interface AssetEventOf<Type, Watched> {
   readonly type: Type
   readonly asset: string
   readonly partition: PartitionOfWatched<Watched>
-  /** Undefined when it was not made by a run. */
+  /** Undefined if no run materialized it. */
   readonly runId: string | undefined
   readonly at: Date
 }
@@ -106,14 +107,14 @@ interface AssetEventOf<Type, Watched> {
 /** Something that happened to an asset. */
 export type AssetEvent<Happening extends AssetHappening = AssetHappening, Watched = string> = {
   materialized: AssetEventOf<'materialized', Watched>
-  /** `checks` are the names of those that failed. */
+  /** `checks` are the names of the failed checks. */
   check_failed: AssetEventOf<'check_failed', Watched> & { readonly checks: readonly string[] }
 }[Happening]
 
 export interface AssetSensorOptions<Watched, Happening extends AssetHappening, Resources> extends ToldSettings<Resources> {
-  /** The assets, or keys of assets, that it watches. */
+  /** The assets, or asset keys, to watch. */
   watch: Watched | readonly Watched[]
-  /** What of them; that they were made unless told. */
+  /** The events to handle. Default: `materialized`. */
   happenings?: readonly Happening[]
   on(event: AssetEvent<NoInfer<Happening>, NoInfer<Watched>>, context: SensorContext<Resources>): Handled
 }
@@ -126,16 +127,16 @@ export type WatchedRunState = (typeof watchedRunStates)[number]
 export interface RunEndEvent<State extends WatchedRunState = WatchedRunState> {
   readonly runId: string
   readonly state: State
-  /** What was asked for. */
+  /** The assets that the run was requested for. */
   readonly assets: readonly string[]
   readonly labels: Readonly<Record<string, string>>
   readonly at: Date
 }
 
 export interface RunSensorOptions<State extends WatchedRunState, Resources> extends ToldSettings<Resources> {
-  /** How the runs ended. */
+  /** The final states to handle. */
   states: readonly State[]
-  /** Only runs with one of these assets; every run unless told. */
+  /** Only runs with one of these assets. Default: every run. */
   watch?: Selection
   on(event: RunEndEvent<NoInfer<State>>, context: SensorContext<Resources>): Handled
 }

@@ -33,120 +33,200 @@ function refusal(declare: () => unknown): ServoError {
 
 describe('[A34] a sensor or a condition that cannot work is refused where it is declared', () => {
   test.each<[title: string, declare: () => unknown, message: RegExp, hint: RegExp]>([
-    ['no options', () => loose(sensor.push)('s'), /sensor s has no options/, /sensor\.push\('s'/],
-    ['a misspelled option', () => loose(sensor.push)('s', { source: open, on, maxTry: 1 }), /option maxTry/, /maxTries/],
+    ['no options', () => loose(sensor.push)('s'), /sensor s needs options/, /sensor\.push\('s'/],
+    [
+      'a misspelled option',
+      () => loose(sensor.push)('s', { source: open, on, maxTry: 1 }),
+      /sensor s: unknown option `maxTry`/,
+      /maxTries/,
+    ],
     [
       'an option of another kind',
       () => loose(sensor.poll)('s', { every: '1m', cursor: schema, poll, maxTries: 3 }),
       /maxTries/,
       /every/,
     ],
-    ['a name with spaces', () => sensor.push('my sensor', { source: open, on }), /not a name/, /letters/],
+    [
+      'a name with spaces',
+      () => sensor.push('my sensor', { source: open, on }),
+      /"my sensor" is not a valid name for a sensor/,
+      /letters/,
+    ],
     [
       'a short timeout',
       () => sensor.push('s', { source: open, on, timeout: '1ms' }),
-      /timeout of sensor s is "1ms"/,
+      /`timeout` of sensor s is out of range: "1ms"/,
       /'100ms' to '10m'/,
     ],
-    ['a timeout in words', () => loose(sensor.push)('s', { source: open, on, timeout: 'long' }), /not a duration/, /'30s'/],
-    ['no try', () => sensor.push('s', { source: open, on, maxTries: 0 }), /maxTries of sensor s is 0/, /dead letter/],
-    ['a selection of nothing', () => sensor.push('s', { source: open, on, select: [] }), /may run nothing/, /select/],
     [
-      'a resource that is none',
+      'a timeout in words',
+      () => loose(sensor.push)('s', { source: open, on, timeout: 'long' }),
+      /`timeout` of sensor s must be a duration, not "long"/,
+      /'30s'/,
+    ],
+    [
+      'no try',
+      () => sensor.push('s', { source: open, on, maxTries: 0 }),
+      /`maxTries` of sensor s must be a whole number from 1 to 100, not 0/,
+      /dead letter/,
+    ],
+    [
+      'a selection of nothing',
+      () => sensor.push('s', { source: open, on, select: [] }),
+      /sensor s has an empty `select`/,
+      /select/,
+    ],
+    [
+      'an invalid resource',
       () => loose(sensor.push)('s', { source: open, on, resources: { a: 1 } }),
-      /resource a of sensor s/,
+      /resource `a` of sensor s cannot be 1/,
       /resource\(\)/,
     ],
     [
       'enabled in words',
       () => loose(sensor.push)('s', { source: open, on, enabled: 'no' }),
-      /enabled of sensor s/,
+      /`enabled` of sensor s cannot be "no"/,
       /true or false/,
     ],
-    ['an empty description', () => sensor.push('s', { source: open, on, description: '' }), /description/, /text/],
-    ['a former name that is none', () => sensor.push('s', { source: open, on, renamedFrom: '' }), /not a name/, /letters/],
-    ['no handler', () => loose(sensor.push)('s', { source: open }), /does nothing/, /on: /],
-    ['a poll too often', () => sensor.poll('s', { every: '10ms', cursor: schema, poll }), /every of sensor s/, /'1s' to '31d'/],
+    [
+      'an empty description',
+      () => sensor.push('s', { source: open, on, description: '' }),
+      /description/,
+      /Write a non-empty string\./,
+    ],
+    [
+      'an invalid former name',
+      () => sensor.push('s', { source: open, on, renamedFrom: '' }),
+      /"" is not a valid name for a sensor/,
+      /letters/,
+    ],
+    ['no handler', () => loose(sensor.push)('s', { source: open }), /sensor s needs `on`/, /on: /],
+    [
+      'a poll too often',
+      () => sensor.poll('s', { every: '10ms', cursor: schema, poll }),
+      /`every` of sensor s is out of range: "10ms"/,
+      /'1s' to '31d'/,
+    ],
     [
       'a long interval',
       () => sensor.poll('s', { every: '1m', minInterval: '3d', cursor: schema, poll }),
       /minInterval/,
       /'1d'/,
     ],
-    ['a poll without a cursor', () => loose(sensor.poll)('s', { every: '1m', poll }), /cursor of sensor s/, /schema/],
-    ['nothing to watch', () => sensor.asset('s', { watch: [], on }), /watches nothing/, /watch: \[orders\]/],
-    ['no watch at all', () => loose(sensor.asset)('s', { on }), /watches nothing/, /watch/],
-    ['a watch that is no key', () => sensor.asset('s', { watch: 'a b', on }), /not an asset or the key/, /joined by/],
+    [
+      'a poll without a cursor',
+      () => loose(sensor.poll)('s', { every: '1m', poll }),
+      /`cursor` of sensor s needs a schema/,
+      /schema/,
+    ],
+    ['nothing to watch', () => sensor.asset('s', { watch: [], on }), /needs something to `watch`/, /watch: \[orders\]/],
+    ['no watch at all', () => loose(sensor.asset)('s', { on }), /needs something to `watch`/, /watch/],
+    [
+      'a watch that is not a key',
+      () => sensor.asset('s', { watch: 'a b', on }),
+      /"a b" is not an asset or an asset key, in sensor s/,
+      /joined by/,
+    ],
     [
       'an unknown happening',
       () => loose(sensor.asset)('s', { watch: plain, happenings: ['made'], on }),
-      /happenings of sensor s is \["made"\]/,
+      /`happenings` of sensor s cannot be \["made"\]/,
       /'materialized', 'check_failed'/,
     ],
     [
       'no happening',
       () => sensor.asset('s', { watch: plain, happenings: [], on }),
-      /happenings of sensor s is \[\]/,
+      /`happenings` of sensor s cannot be \[\]/,
       /'materialized'/,
     ],
     [
       'an unknown state',
       () => loose(sensor.run)('s', { states: ['BROKEN'], on }),
-      /states of sensor s is \["BROKEN"\]/,
+      /`states` of sensor s cannot be \["BROKEN"\]/,
       /'FAILED'/,
     ],
-    ['no state', () => loose(sensor.run)('s', { on }), /states of sensor s/, /'SUCCEEDED'/],
-    ['runs of nothing', () => sensor.run('s', { states: ['FAILED'], watch: [], on }), /watches nothing/, /watch/],
-    ['a path of two words', () => webhook({ path: 'a/b', verify: 'none', schema }), /path of a webhook is "a\/b"/, /one word/],
-    ['an unknown check', () => loose(webhook)({ path: 'a', verify: 'magic', schema }), /verify of webhook a/, /'token'/],
-    ['a webhook without a schema', () => loose(webhook)({ path: 'a', verify: 'none' }), /webhook a has no schema/, /schema/],
+    ['no state', () => loose(sensor.run)('s', { on }), /`states` of sensor s cannot be undefined/, /'SUCCEEDED'/],
+    [
+      'runs of nothing',
+      () => sensor.run('s', { states: ['FAILED'], watch: [], on }),
+      /sensor s needs something to `watch`/,
+      /watch/,
+    ],
+    [
+      'a path of two words',
+      () => webhook({ path: 'a/b', verify: 'none', schema }),
+      /`path` of a webhook cannot be "a\/b"/,
+      /one word/,
+    ],
+    [
+      'an unknown check',
+      () => loose(webhook)({ path: 'a', verify: 'magic', schema }),
+      /`verify` of webhook a cannot be "magic"/,
+      /'token'/,
+    ],
+    ['a webhook without a schema', () => loose(webhook)({ path: 'a', verify: 'none' }), /webhook a needs a schema/, /schema/],
     [
       'an unknown option of a webhook',
       () => loose(webhook)({ path: 'a', verify: 'none', schema, token: 'x' }),
-      /option token/,
+      /webhook a: unknown option `token`/,
       /secret/,
     ],
-    ['a topic that is none', () => pubsub({ topic: '', schema }), /topic is ""/, /projects/],
-    ['an audience that is none', () => pubsub({ topic: 't', audience: '', schema }), /audience of pubsub t/, /https/],
+    ['an invalid topic', () => pubsub({ topic: '', schema }), /`topic` cannot be ""/, /projects/],
+    ['an invalid audience', () => pubsub({ topic: 't', audience: '', schema }), /`audience` of pubsub t cannot be ""/, /https/],
     [
-      'a condition that is no code',
+      'a condition that is not code',
       () => loose(schedule)('s', { cron: '@daily', select: plain, when: true }),
-      /when of s is true/,
+      /`when` of s must be a function, not true/,
       /scheduledFor/,
     ],
     [
       'a timeout without a condition',
       () => schedule('s', { cron: '@daily', select: plain, timeout: '5s' }),
-      /no condition/,
-      /Leave timeout out/,
+      /schedule s has `timeout` but no `when`/,
+      /Remove `timeout`/,
     ],
     [
       'an unknown option of a schedule',
       () => loose(schedule)('s', { cron: '@daily', select: plain, retries: 3 }),
-      /option retries/,
+      /schedule s: unknown option `retries`/,
       /catchup/,
     ],
     [
       'an unknown option of a catch-up',
       () => loose(schedule)('s', { cron: '@daily', select: plain, catchup: { window: '1h', maxx: 3 } }),
-      /catchup of schedule s: unknown option maxx/,
-      /Did you mean max\? There are: window, max, onResume/,
+      /`catchup` of schedule s: unknown option `maxx`/,
+      /Did you mean `max`\? Options: window, max, onResume/,
     ],
     [
-      'a catch-up that is none',
+      'an invalid catch-up',
       () => loose(schedule)('s', { cron: '@daily', select: plain, catchup: '1h' }),
-      /catchup of s is "1h"/,
+      /`catchup` of s cannot be "1h"/,
       /window: '24h'/,
     ],
     [
       'a schedule without a selection',
       () => loose(schedule)('s', { cron: '@daily' }),
-      /schedule s has no select$/,
+      /schedule s needs `select`/,
       /select: \[/,
     ],
-    ['labels that are no texts', () => loose(run)(plain, { labels: { a: 1 } }), /labels of a run of plain/, /texts by name/],
-    ['a priority that is no number', () => loose(run)(plain, { priority: 'high' }), /priority of a run of plain/, /larger/],
-    ['an unknown option of a run', () => loose(run)(plain, { partitions: 'x' }), /option partitions/, /partition, key/],
+    [
+      'labels that are no texts',
+      () => loose(run)(plain, { labels: { a: 1 } }),
+      /`labels` of run\(plain\) must be an object of strings, not \{"a":1\}/,
+      /object of strings/,
+    ],
+    [
+      'a priority that is not a number',
+      () => loose(run)(plain, { priority: 'high' }),
+      /`priority` of run\(plain\) must be a whole number from -1000 to 1000, not "high"/,
+      /higher/,
+    ],
+    [
+      'an unknown option of a run',
+      () => loose(run)(plain, { partitions: 'x' }),
+      /run\(plain\): unknown option `partitions`/,
+      /partition, key/,
+    ],
   ])('%s', (_, declare, message, hint) => {
     const error = refusal(declare)
     expect(error.message).toMatch(message)
@@ -166,19 +246,19 @@ describe('[A35] a webhook names the variables that have its secrets, and says no
 
   test.each(['standard', 'github', 'token'])('%s needs one', (verify) => {
     for (const secret of [undefined, []])
-      expect(refusal(() => loose(webhook)({ path: 'a', verify, secret, schema })).message).toContain('has no secret')
+      expect(refusal(() => loose(webhook)({ path: 'a', verify, secret, schema })).message).toContain('webhook a needs a secret')
   })
 
   test('none takes none', () => {
     const error = refusal(() => loose(webhook)({ path: 'a', verify: 'none', secret: 'A', schema }))
-    expect(error.message).toContain('verifies nothing')
+    expect(error.message).toContain("webhook a has a secret, but `verify: 'none'` does not use it")
   })
 
   test.each(['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw=', '', 5])(
     '%s is not the name of a variable, and is not repeated',
     (secret) => {
       const error = refusal(() => loose(webhook)({ path: 'a', verify: 'standard', secret, schema }))
-      expect(error.message).toBe('secret of webhook a is not the name of an environment variable')
+      expect(error.message).toBe('`secret` of webhook a must be the name of an environment variable')
       expect(`${error.message} ${error.hint}`).not.toContain('MfKQ9r8G')
     },
   )
@@ -248,9 +328,9 @@ test('the compiler knows what each sensor gets', () => {
   // @ts-expect-error: runs do not end so.
   expect(() => sensor.run('i', { states: ['QUEUED'], on })).toThrow('states')
   // @ts-expect-error: senders are verified with a secret.
-  expect(() => webhook({ path: 'a', verify: 'standard', schema })).toThrow('no secret')
+  expect(() => webhook({ path: 'a', verify: 'standard', schema })).toThrow('webhook a needs a secret')
   // @ts-expect-error: there is nothing to verify with it.
-  expect(() => webhook({ path: 'a', verify: 'none', secret: 'A', schema })).toThrow('verifies nothing')
+  expect(() => webhook({ path: 'a', verify: 'none', secret: 'A', schema })).toThrow('does not use it')
   // @ts-expect-error: a condition says yes or no.
   const asked = schedule('s', { cron: '@daily', select: plain, when: () => 'yes' })
   expect(optionsOf(asked)).toMatchObject({ cron: '@daily' })

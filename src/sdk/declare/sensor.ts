@@ -47,18 +47,19 @@ export function isSensor(value: unknown): value is Sensor {
 function push<Event, Resources = Nothing>(name: string, options: PushOptions<Event, Resources>): Sensor {
   checkSettings('push_sensor', name, options)
   if (!isSchema(options.source?.schema))
-    throw invalid('bad_sensor', `sensor ${name} has no source`, 'Write source: webhook({ … }) or pubsub({ … }).')
+    throw invalid('bad_sensor', `sensor ${name} needs a source`, 'Write source: webhook({ … }) or pubsub({ … }).')
   checkHandler(name, options)
   return withDeclaration<Sensor>({ name }, { kind: 'push_sensor', name, options, ...callerOf(push) })
 }
 
 function poll<Cursor, Resources = Nothing>(name: string, options: PollOptions<Cursor, Resources>): Sensor {
   checkSettings('poll_sensor', name, options)
-  durationWithin(options.every, pollBounds, `every of sensor ${name}`)
-  if (options.minInterval !== undefined) durationWithin(options.minInterval, intervalBounds, `minInterval of sensor ${name}`)
-  checkedSchema(options.cursor, `cursor of sensor ${name}`)
+  durationWithin(options.every, pollBounds, `\`every\` of sensor ${name}`)
+  if (options.minInterval !== undefined)
+    durationWithin(options.minInterval, intervalBounds, `\`minInterval\` of sensor ${name}`)
+  checkedSchema(options.cursor, `\`cursor\` of sensor ${name}`)
   if (typeof options.poll !== 'function')
-    throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write poll: ({ cursor }) => ({ cursor, runs: [] }).')
+    throw invalid('bad_sensor', `sensor ${name} needs \`poll\``, 'Write poll: ({ cursor }) => ({ cursor, runs: [] }).')
   return withDeclaration<Sensor>({ name }, { kind: 'poll_sensor', name, options, ...callerOf(poll) })
 }
 
@@ -85,45 +86,45 @@ function run<const State extends WatchedRunState, Resources = Nothing>(
 }
 
 /**
- * Code that requests runs because something happened: elsewhere, of which it gets messages or for which it polls, or here, to an
- * asset or a run.
+ * Code that requests runs because something happened: a message arrived (`push`), a poll found something (`poll`), an asset was
+ * materialized or failed a check (`asset`), or a run ended (`run`).
  */
 export const sensor = { push, poll, asset, run }
 
 function checkSettings(
   kind: SensorKind,
   name: string,
-  options: SensorSettings<unknown> & Pick<ToldSettings<unknown>, 'maxTries'>,
+  options: Omit<SensorSettings<unknown>, 'resources'> & Pick<ToldSettings<unknown>, 'maxTries'> & { resources?: unknown },
 ): void {
   checkedName(name, 'sensor')
   const owner = `sensor ${name}`
   if (typeof options !== 'object' || options === null)
-    throw invalid('bad_options', `${owner} has no options`, `Write sensor.${kind.replace('_sensor', '')}('${name}', { … }).`)
+    throw invalid('bad_options', `${owner} needs options`, `Write sensor.${kind.replace('_sensor', '')}('${name}', { … }).`)
   checkOptionNames(owner, options, sensorKinds[kind])
   const { description, timeout, select, resources, renamedFrom, enabled, maxTries } = options
   if (description !== undefined && (typeof description !== 'string' || description === ''))
-    throw invalid('bad_sensor', `description of ${owner} is ${show(description)}`, 'Write a text.')
-  if (timeout !== undefined) durationWithin(timeout, evaluationBounds, `timeout of ${owner}`)
+    throw invalid('bad_sensor', `\`description\` of ${owner} cannot be ${show(description)}`, 'Write a non-empty string.')
+  if (timeout !== undefined) durationWithin(timeout, evaluationBounds, `\`timeout\` of ${owner}`)
   if (select !== undefined && selectedKeys(select, owner).length === 0)
-    throw invalid('bad_selection', `${owner} may run nothing`, 'Write select: [orders], or leave select out.')
+    throw invalid('bad_selection', `${owner} has an empty \`select\``, 'Write select: [orders], or remove `select`.')
   checkResources(owner, resources)
   if (renamedFrom !== undefined) checkedName(renamedFrom, 'sensor')
   if (enabled !== undefined && typeof enabled !== 'boolean')
-    throw invalid('bad_sensor', `enabled of ${owner} is ${show(enabled)}`, 'Write true or false.')
-  checkWholeNumber('bad_sensor', `maxTries of ${owner}`, maxTries, {
+    throw invalid('bad_sensor', `\`enabled\` of ${owner} cannot be ${show(enabled)}`, 'Write true or false.')
+  checkWholeNumber('bad_sensor', `\`maxTries\` of ${owner}`, maxTries, {
     ...{ least: 1, most: 100 },
-    hint: 'Write after how many failed tries an event is a dead letter.',
+    hint: 'Write how many failed tries make an event a dead letter.',
   })
 }
 
 function checkHandler(name: string, { on }: { readonly on?: unknown }): void {
   if (typeof on === 'function') return
-  throw invalid('bad_sensor', `sensor ${name} does nothing`, 'Write on: (event) => run(orders, { key: event.id }).')
+  throw invalid('bad_sensor', `sensor ${name} needs \`on\``, 'Write on: (event) => run(orders, { key: event.id }).')
 }
 
 function checkWatched(name: string, watch: Selection): void {
   if (watch !== undefined && selectedKeys(watch, `sensor ${name}`).length > 0) return
-  throw invalid('bad_watch', `sensor ${name} watches nothing`, 'Write watch: [orders].')
+  throw invalid('bad_watch', `sensor ${name} needs something to \`watch\``, 'Write watch: [orders].')
 }
 
 function checkNames(name: string, option: string, given: unknown, known: readonly string[]): void {
@@ -132,7 +133,7 @@ function checkNames(name: string, option: string, given: unknown, known: readonl
   if (names.length > 0 && names.every(isKnown)) return
   throw invalid(
     `bad_${option}`,
-    `${option} of sensor ${name} is ${show(given)}`,
-    `Write a list of one or more of ${known.map((each) => `'${each}'`).join(', ')}.`,
+    `\`${option}\` of sensor ${name} cannot be ${show(given)}`,
+    `Write an array of one or more of ${known.map((each) => `'${each}'`).join(', ')}.`,
   )
 }

@@ -1,8 +1,13 @@
 import { ServoError } from '../../lib/error.ts'
 import { type DataRow, type DataTable, isTable } from './values.ts'
 
-/** The values that may stand in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
-export type SqlValue = DataTable<unknown> | Query | string | number | bigint | boolean | Date | null
+/** A value in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
+export type SqlValue = DataTable<unknown> | Query | string | number | bigint | boolean | SqlDate | null
+
+/** The part of a Date that tells it from a list: of a list, the compiler would name the other methods that it lacks. */
+interface SqlDate {
+  toISOString(): string
+}
 
 /** A query as it was written. Values are never pasted into its text. */
 export interface Query {
@@ -55,7 +60,7 @@ function isParameter(value: unknown): value is Parameter {
 
 function notSql(value: unknown): ServoError {
   const what = Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : String(value)
-  return new ServoError('invalid', 'bad_sql_value', `${what} cannot stand in a query`, {
-    hint: 'Put a table, a text, number, boolean, date or null, or another sql`…` into the braces.',
+  return new ServoError('invalid', 'bad_sql_value', `${what} cannot be a value in a query`, {
+    hint: 'Use a table, a string, number, boolean, Date or null, or another sql`…` in the braces.',
   })
 }

@@ -4,12 +4,12 @@ import type { Query, SqlValue } from './sql.ts'
 
 export type MaybePromise<T> = T | Promise<T>
 
-/** Typed rows, wherever they lie. */
+/** Typed rows, wherever they are stored. */
 export interface DataTable<Row> extends AsyncIterable<Row> {
-  /** The Parquet files it consists of; none when it lives in memory, as in tests. */
+  /** The Parquet files of the table; empty if it is in memory, as in tests. */
   readonly files: readonly string[]
   rows(): Promise<Row[]>
-  /** Queries it by the name `this`; other tables and values may stand in `${}`: t.sql`select count(*) as n from this`. */
+  /** Queries the table as `this`; use other tables and values in `${}`: t.sql`select count(*) as n from this`. */
   sql<Result = Row>(query: TemplateStringsArray, ...values: readonly SqlValue[]): Promise<Result[]>
 }
 

@@ -10,7 +10,7 @@ export type ConditionData =
   | { readonly type: 'and' | 'or'; readonly conditions: readonly ConditionData[] }
   | { readonly type: 'not'; readonly condition: ConditionData }
 
-/** A condition under which an asset is made without a request. */
+/** A condition under which Servo materializes an asset by itself. */
 export interface Condition {
   readonly data: ConditionData
   and(other: Condition): Condition
@@ -37,9 +37,9 @@ export function isCondition(value: unknown): value is Condition {
 }
 
 export const when = {
-  /** Whenever something it is made of is newer, or it is missing, and nothing it is made of is missing or under way. */
+  /** Whenever an upstream asset is newer, or the asset is missing, unless an upstream asset is missing or in progress. */
   eager: (): Condition => condition({ type: 'eager' }),
-  /** At each tick of a cron expression, once everything it is made of has been made since that tick. */
+  /** At each tick of a cron expression, once every upstream asset was materialized since that tick. */
   onCron(cron: string, timezone = 'UTC'): Condition {
     return condition({ type: 'on_cron', ...checkedCron(cron, timezone, 'when.onCron') })
   },
@@ -52,16 +52,12 @@ export const when = {
 /** An expression and a zone that can be read, so that a mistake shows when the project is loaded. */
 export function checkedCron(cron: unknown, timezone: unknown, caller: string): { cron: string; timezone: string } {
   if (typeof cron !== 'string')
-    throw invalid(
-      'bad_cron',
-      `${caller} got ${show(cron)}, which is not a cron expression`,
-      "Write '0 5 * * *' for five o'clock each day.",
-    )
+    throw invalid('bad_cron', `${caller} needs a cron expression, not ${show(cron)}`, "Write '0 5 * * *' for 05:00 every day.")
   checkZoneName(timezone)
   try {
     return { cron: parseCron(cron).text, timezone }
   } catch (error) {
     if (!isServoError(error)) throw error
-    throw invalid('bad_cron', `${caller}: ${error.message}`, error.hint ?? "Write '0 5 * * *' for five o'clock each day.")
+    throw invalid('bad_cron', `${caller}: ${error.message}`, error.hint ?? "Write '0 5 * * *' for 05:00 every day.")
   }
 }

@@ -69,7 +69,9 @@ describe('[A36] a sensor that gets messages', () => {
 
   test('gets no message that does not fit its schema', async () => {
     const hook = sensor.push('hook', { source: open, on: () => expect.unreachable() })
-    await expect(told(hook, { order: 5 })).rejects.toThrow(/^order does not fit the schema: .*string/)
+    await expect(told(hook, { order: 5 })).rejects.toThrow(
+      /^order does not match the schema: Invalid input: expected string, received number/,
+    )
   })
 
   test.each([
@@ -107,13 +109,19 @@ describe('[A36] a sensor that gets messages', () => {
   const loop: { self?: unknown } = {}
   loop.self = loop
   test.each<[returned: unknown, message: RegExp]>([
-    ['orders', /sensor hook returned "orders"\. Return what run\(orders/],
+    [
+      'orders',
+      /sensor hook returned "orders"\. Return run\(orders, \{ … \}\), an array of such requests, or \{ runs: \[ … \] \}\./,
+    ],
     [orders, /sensor hook returned \{"key":"orders"\}/],
     [[run(orders), 5], /sensor hook returned 5/],
     [{ run: run(orders) }, /sensor hook returned \{"run"/],
-    [{ runs: [], cursor: 'a' }, /sensor hook returned the unknown field cursor\. Return runs, add, remove/],
+    [{ runs: [], cursor: 'a' }, /sensor hook returned an unknown field, `cursor`\. Return runs, add, remove\./],
     [{ runs: [], add: ['acme'] }, /sensor hook returned add: \["acme"\]/],
-    [{ runs: [], add: { partitions: day, keys: ['2025-01-01'] } }, /has no keys that come and go/],
+    [
+      { runs: [], add: { partitions: day, keys: ['2025-01-01'] } },
+      /partitions\(daily\) is not a dynamic set\. Pass the result of dynamic\(\): partitions\(customers\), where customers i/,
+    ],
     [loop, /sensor hook returned something that is not JSON/],
   ])('that returns %j is told what to return', async (returned, expected) => {
     const hook = sensor.push('hook', { source: open, on: (() => returned) as () => undefined })
@@ -164,15 +172,15 @@ describe('[A36] a sensor that polls', () => {
     [
       'is not JSON',
       { cursor: { after: new Date(0) }, runs: [] },
-      /the cursor that sensor files returned cannot be kept: .*Date/,
+      /the cursor that sensor files returned cannot be stored: an instance of Date cannot be written as JSON/,
     ],
     [
       'does not fit',
       { cursor: { after: 5 }, runs: [] },
-      /the cursor that sensor files returned does not fit its schema: after/,
+      /the cursor that sensor files returned does not match its schema: after: Invalid input: expected string, received number/,
     ],
-    ['is nothing', undefined, /sensor files returned undefined/],
-    ['is a list', [run(orders)], /sensor files returned \[/],
+    ['is nothing', undefined, /sensor files cannot return undefined/],
+    ['is a list', [run(orders)], /sensor files cannot return \[\{"assetKey":"orders"\}\]/],
     ['has no runs', { cursor: { after: '' } }, /sensor files returned \{"cursor"/],
   ])('a result that %s is an error', async (_, returned, expected) => {
     const code = (() => returned) as () => { runs: [] }
@@ -227,7 +235,7 @@ describe('[A36] a sensor that watches', () => {
     const ended = { run_id: 'run_1', state: 'FAILED', asset_selection: ['orders'], labels: { a: 'b' }, at: AT } as const
     await happened(alert, { type: 'run', ...ended })
     expect(seen).toEqual([{ runId: 'run_1', state: 'FAILED', assets: ['orders'], labels: { a: 'b' }, at: new Date(AT) }])
-    await expect(happened(alert, { type: 'materialized', ...made })).rejects.toThrow('sensor alert is of another kind now')
+    await expect(happened(alert, { type: 'materialized', ...made })).rejects.toThrow('sensor alert changed its kind')
   })
 })
 
@@ -266,10 +274,10 @@ test('[A36] resources are opened for each evaluation, and closed whatever become
 test('[A36] code that is not there any more is an error', async () => {
   const hook = sensor.push('hook', { source: open, on: () => undefined })
   const gone = evaluated(hook, { ...common, of: 'poll', sensor: 'files', cursor: null })
-  await expect(gone).rejects.toThrow('the project has no sensor files any more')
+  await expect(gone).rejects.toThrow('the project no longer declares the sensor files')
   const nightly = schedule('nightly', { cron: '@daily', select: orders })
   const asked = evaluated(nightly, { ...common, of: 'condition', schedule: 'nightly', scheduled_for: AT })
-  await expect(asked).rejects.toThrow('the project has no condition of schedule nightly any more')
+  await expect(asked).rejects.toThrow('the project no longer declares the condition of schedule nightly')
 })
 
 describe('the condition of a schedule', () => {
@@ -287,6 +295,6 @@ describe('the condition of a schedule', () => {
   })
 
   test.each<unknown>([undefined, 'yes', { reason: 'closed' }, { run: false, reason: 5 }])('does not say %j', async (said) => {
-    await expect(judged((() => said) as () => boolean)).rejects.toThrow('when of schedule nightly returned')
+    await expect(judged((() => said) as () => boolean)).rejects.toThrow('`when` of schedule nightly cannot return')
   })
 })

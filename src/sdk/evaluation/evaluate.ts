@@ -55,7 +55,7 @@ async function evaluateSensor(sensor: Sensor, request: OfSensor, common: object)
   const kinds = { message: 'push_sensor', poll: 'poll_sensor' }
   const wanted = request.of === 'happening' ? happeningKind(request.happening) : kinds[request.of]
   if (declarationOf(sensor)?.kind !== wanted)
-    throw invalid('other_sensor', `${owner} is of another kind now`, 'Send the event to the sensor that is meant for it.')
+    throw invalid('other_sensor', `${owner} changed its kind`, 'Send the event to the right sensor.')
   if (request.of === 'poll') return poll(sensor.name, optionsOf<PollOptions<unknown, unknown>>(sensor), request.cursor, common)
   if (request.of === 'happening') {
     const { on, watch } = optionsOf<{ on: Handler; watch?: unknown }>(sensor)
@@ -81,7 +81,7 @@ async function checkedMessage(schema: StandardSchemaV1, data: unknown): Promise<
   const text = issuesText(result.issues)
   // The field stands at the beginning, and not once more.
   const why = field !== '' && text.startsWith(`${field}: `) ? text.slice(field.length + 2) : text
-  const message = `${field === '' ? 'the message' : field} does not fit the schema: ${why}`
+  const message = `${field === '' ? 'the message' : field} does not match the schema: ${why}`
   throw new ServoError('invalid', UNFIT_MESSAGE, message, { hint: FIT_HINT, facts: { field } })
 }
 
@@ -130,7 +130,7 @@ async function poll(
   const cursor = text === null ? undefined : await readCursor(name, schema, text)
   const returned: unknown = await code({ cursor, ...common } as Parameters<typeof code>[0])
   if (!isObject(returned) || Array.isArray(returned))
-    throw invalid('bad_result', `${owner} returned ${shown(returned)}`, 'Return { cursor, runs: [ … ] }, or { runs: [] }.')
+    throw invalid('bad_result', `${owner} cannot return ${shown(returned)}`, 'Return { cursor, runs: [ … ] }, or { runs: [] }.')
   const requests = requestsOf(owner, returned, ['cursor', 'runs', 'add', 'remove'])
   const next = returned['cursor']
   return next === undefined ? requests : { ...requests, cursor: await writtenCursor(owner, schema, next) }
@@ -138,10 +138,10 @@ async function poll(
 
 async function readCursor(name: string, schema: StandardSchemaV1, text: string): Promise<unknown> {
   const owner = `sensor ${name}`
-  const hint = `Change the schema, or clear the cursor: servo sensors reset-cursor ${name}`
+  const hint = `Change the schema, or reset the cursor: servo sensors reset-cursor ${name}`
   try {
     return await checked(
-      `the cursor of ${owner}, ${text.slice(0, 200)}, does not fit its schema`,
+      `the cursor of ${owner}, ${text.slice(0, 200)}, does not match its schema`,
       schema,
       JSON.parse(text),
       hint,
@@ -160,15 +160,15 @@ async function writtenCursor(owner: string, schema: StandardSchemaV1, cursor: un
   } catch (error) {
     throw invalid(
       'bad_cursor',
-      `the cursor that ${owner} returned cannot be kept: ${messageOf(error)}`,
+      `the cursor that ${owner} returned cannot be stored: ${messageOf(error)}`,
       'Return null, booleans, finite numbers, text, lists and plain objects.',
     )
   }
-  await checked(`the cursor that ${owner} returned does not fit its schema`, schema, JSON.parse(text))
+  await checked(`the cursor that ${owner} returned does not match its schema`, schema, JSON.parse(text))
   return text
 }
 
-const FIT_HINT = 'Change the value, or the schema if the value is right.'
+const FIT_HINT = 'Fix the value, or change the schema if the value is right.'
 
 async function checked(problem: string, schema: StandardSchemaV1, value: unknown, hint = FIT_HINT): Promise<unknown> {
   const result = await schema['~standard'].validate(value)
@@ -191,11 +191,11 @@ async function judge(
   if (typeof run !== 'boolean' || (reason !== undefined && typeof reason !== 'string'))
     throw invalid(
       'bad_result',
-      `when of schedule ${name} returned ${shown(said)}`,
+      `\`when\` of schedule ${name} cannot return ${shown(said)}`,
       "Return true, false or { run: false, reason: 'the shop is closed' }.",
     )
   return { outcome: 'condition', holds: run, ...(reason !== undefined && { reason: reason.slice(0, MAX_REASON) }) }
 }
 
 const gone = (kind: string, name: string): Error =>
-  invalid('not_there', `the project has no ${kind} ${name} any more`, 'Declare it again, or remove it on the server too.')
+  invalid('not_there', `the project no longer declares the ${kind} ${name}`, 'Declare it again, or delete it on the server.')

@@ -29,7 +29,7 @@ function partsOf(owner: string, returned: unknown, members: readonly string[]): 
   if (!isObject(returned) || !Array.isArray(returned['runs'])) throw notRequests(owner, returned)
   const unknown = Object.keys(returned).find((name) => !members.includes(name))
   if (unknown !== undefined)
-    throw invalid('bad_result', `${owner} returned the unknown field ${unknown}`, `Return ${members.join(', ')}.`)
+    throw invalid('bad_result', `${owner} returned an unknown field, \`${unknown}\``, `Return ${members.join(', ')}.`)
   const { runs, add, remove } = returned
   return { runs, add, remove }
 }
@@ -61,7 +61,7 @@ function setsOf(owner: string, name: 'add' | 'remove', given: unknown): readonly
 const isKeysOfSet = (set: unknown): set is KeysOfSet => isObject(set) && 'partitions' in set && 'keys' in set
 
 function notRequests(owner: string, returned: unknown): Error {
-  const hint = 'Return what run(orders, { … }) returns, a list of that, or { runs: [ … ] }.'
+  const hint = 'Return run(orders, { … }), an array of such requests, or { runs: [ … ] }.'
   return invalid('bad_result', `${owner} returned ${shown(returned)}`, hint)
 }
 

@@ -3,13 +3,13 @@ import { invalid, show } from '../invalid.ts'
 import { issuesText } from '../standard-schema.ts'
 import { type DynamicPartitions, isPartitions } from './partitions.ts'
 
-/** Keys of one dynamic set, for saying which come and which go. */
+/** Keys of one dynamic set, to add or to remove. */
 export interface KeysOfSet {
   readonly partitions: DynamicPartitions
   readonly keys: readonly string[]
 }
 
-/** Changes the keys of a dynamic set. They take effect when the attempt has succeeded, and not at all if it does not. */
+/** Changes the keys of a dynamic set. The changes take effect if the attempt succeeds. */
 export interface ChangeKeys {
   add(keys: readonly string[]): void
   remove(keys: readonly string[]): void
@@ -65,7 +65,7 @@ export class KeyChanges {
     throw invalid(
       'too_many_keys',
       `one attempt or evaluation changes ${this.#count} partition keys (${this.#bytes} bytes) of ${this.#sets.size} sets`,
-      `Up to ${MAX_KEYS} keys, ${MAX_BYTES} bytes and ${MAX_SETS} sets are possible. Add the others with: servo partitions add`,
+      `The limit is ${MAX_KEYS} keys, ${MAX_BYTES} bytes and ${MAX_SETS} sets. Add the others with: servo partitions add`,
     )
   }
 
@@ -81,14 +81,18 @@ function nameOf(partitions: unknown): string {
   if (isPartitions(partitions) && partitions.data.type === 'dynamic') return partitions.data.name
   throw invalid(
     'not_dynamic',
-    `partitions(${isPartitions(partitions) ? partitions.data.type : show(partitions)}) has no keys that come and go`,
-    "Give it what dynamic() returned: partitions(customers), where customers is dynamic('customers').",
+    `partitions(${isPartitions(partitions) ? partitions.data.type : show(partitions)}) is not a dynamic set`,
+    "Pass the result of dynamic(): partitions(customers), where customers is dynamic('customers').",
   )
 }
 
 function checkedKeys(name: string, keys: unknown, schema: typeof dynamicKey): readonly string[] {
   if (!Array.isArray(keys))
-    throw invalid('bad_keys', `${show(keys)} is not a list of keys of ${name}`, `Write partitions(${name}).add(['acme']).`)
+    throw invalid(
+      'bad_keys',
+      `the keys of ${name} must be an array, not ${show(keys)}`,
+      `Write partitions(${name}).add(['acme']).`,
+    )
   const checked: string[] = []
   for (const key of keys) {
     const { data, error } = schema.safeParse(key)
@@ -97,11 +101,7 @@ function checkedKeys(name: string, keys: unknown, schema: typeof dynamicKey): re
       continue
     }
     const shown = show(key).slice(0, 60)
-    throw invalid(
-      'bad_key',
-      `${shown} is not a key of ${name}: ${issuesText(error.issues)}`,
-      'Give text of one line that a request can name.',
-    )
+    throw invalid('bad_key', `${shown} is not a key of ${name}: ${issuesText(error.issues)}`, 'Use one line of text.')
   }
   return checked
 }

@@ -51,7 +51,7 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
   const partitions = (): PartitionData => {
     const { partitions } = optionsOf<{ partitions?: AnyPartitions }>(asset)
     if (partitions !== undefined) return partitions.data
-    throw invalid('not_partitioned', `${asset.key} has no partitions to choose from`, `Use ${asset.key} as it is.`)
+    throw invalid('not_partitioned', `${asset.key} has no partitions`, `Use ${asset.key} without a mapping.`)
   }
   const mapped = (mapping: MappingData, many?: boolean): Mapped => ({ asset, mapping, many })
   const keyText = (key: unknown): string => checkedKey(asset, key)
@@ -69,7 +69,7 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
       if (!Number.isSafeInteger(from) || !Number.isSafeInteger(to) || from > to)
         throw invalid(
           'bad_offset',
-          `${asset.key}.window(${show(range)}) needs two whole numbers, the smaller first`,
+          `${asset.key}.window(${show(range)}) needs two whole numbers, the smaller one first`,
           'Write .window({ from: -6, to: 0 }) for seven windows, the last of them its own.',
         )
       return mapped({ type: 'time_window', start_offset: from, end_offset: to, ...time }, true)
@@ -87,7 +87,7 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
       partitions()
       const keys = (Array.isArray(asked) ? asked : [asked]).map(keyText)
       if (keys.length === 0)
-        throw invalid('bad_key', `${asset.key}.at([]) means no partition`, 'Name one, or leave the input out.')
+        throw invalid('bad_key', `${asset.key}.at([]) names no partition`, 'Name at least one, or remove the input.')
       return mapped({ type: 'specific', keys: [...new Set(keys)] }, Array.isArray(asked))
     },
     map(table: Readonly<Record<string, unknown>>) {
@@ -110,15 +110,14 @@ export function wordsOf(asset: AnyAsset): Record<string, (...args: never[]) => M
 }
 
 /**
- * The asset that is being declared, this many windows ago: an asset cannot refer to itself before it is declared. Before the first
- * window there is none, so the value may be undefined. A table knows its rows by its schema; for other values say what they
- * are: `previous<number>()`.
+ * The asset that is being declared, `windows` windows ago, for an asset that needs its own past. It is undefined before the first window.
+ * A table knows its rows by its schema; for other values write the type: `previous<number>()`.
  */
 export function previous<Value = unknown>(windows = 1, along?: string): Own<Value> {
   if (!Number.isSafeInteger(windows) || windows < 1)
     throw invalid(
       'bad_offset',
-      `previous(${show(windows)}) needs a whole number from 1 on`,
+      `previous(${show(windows)}) needs a whole number of at least 1`,
       'Write previous(), or previous(7).',
     )
   const counted = { start_offset: -windows, end_offset: -windows, ...(along === undefined ? {} : { dimension: along }) }
@@ -128,7 +127,11 @@ export function previous<Value = unknown>(windows = 1, along?: string): Own<Valu
 /** Refuses a `previous` that these partitions cannot have. */
 export function checkOwn(key: string, { mapping }: Own<unknown>, partitions: AnyPartitions | undefined): void {
   if (partitions === undefined)
-    throw invalid('not_partitioned', `${key} has no partitions, so none before another`, 'Give it partitions of time.')
+    throw invalid(
+      'not_partitioned',
+      `${key} has no partitions, so it has no previous one`,
+      'Give it time partitions, such as daily().',
+    )
   alongTime(key, partitions.data, mapping.type === 'time_window' ? mapping.dimension : undefined)
 }
 
@@ -141,14 +144,14 @@ function alongTime(key: string, data: PartitionData, along: string | undefined):
   if (only === undefined)
     throw invalid(
       'no_windows',
-      `${along === undefined ? key : `dimension ${along} of ${key}`} has no windows of time to count`,
+      `${along === undefined ? key : `dimension ${along} of ${key}`} has no time windows`,
       "Use .all(), .last(), .at('key') or .map({ … }).",
     )
   if (another !== undefined)
     throw invalid(
       'bad_dimension',
-      `${key} has several dimensions of time: ${time.join(', ')}`,
-      `Say which is counted: .offset(-1, '${only}'), .window({ from: -6, to: 0 }, '${only}') or previous(1, '${only}').`,
+      `${key} has several time dimensions: ${time.join(', ')}`,
+      `Name one: .offset(-1, '${only}'), .window({ from: -6, to: 0 }, '${only}') or previous(1, '${only}').`,
     )
   return data.type === 'multi' ? { dimension: only } : {}
 }
@@ -166,7 +169,7 @@ function refuseUnknown(key: string, data: PartitionData, dimension: string, inst
 function checkedKey(asset: AnyAsset, key: unknown): string {
   const { partitions } = optionsOf<{ partitions: AnyPartitions }>(asset)
   if (partitions.key.safeParse(key).success) return partitionText(key).key
-  throw invalid('bad_key', `${show(key)} is not a partition of ${asset.key}`, 'Write a key that its partitions have.')
+  throw invalid('bad_key', `${show(key)} is not a partition of ${asset.key}`, 'Write one of its partition keys.')
 }
 
 export function isMapped(value: unknown): value is Mapped {

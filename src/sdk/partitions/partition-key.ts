@@ -66,7 +66,7 @@ function openOne(partitions: AnyPartitions, text: PartitionText): OpenPartition 
   const result = partitions.key.safeParse(key)
   if (!result.success)
     throw new ServoError('invalid', 'bad_partition', `${text.key} is not a partition: ${issuesText(result.error.issues)}`, {
-      hint: 'Ask for a partition that the definition of the asset has.',
+      hint: 'Request a partition that the asset has.',
     })
   return { key, window: windowsOf(partitions.data, key) }
 }

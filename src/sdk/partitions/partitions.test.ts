@@ -159,10 +159,10 @@ describe('a definition that cannot be meant is refused where it is written', () 
       'a start between windows',
       () => weekly({ start: '2025-01-07', weekday: 1 }),
       'bad_window',
-      /start of weekly\(\) .* no window/,
+      /`start` of weekly\(\) is "2025-01-07", but no window has that key/,
     ],
-    ['a start that is no date', () => daily({ start: '2025-02-30' }), 'bad_window', /start/],
-    ['an end before the start', () => daily({ start: '2025-01-02', end: '2025-01-01' }), 'bad_window', /after end/],
+    ['a start that is not a date', () => daily({ start: '2025-02-30' }), 'bad_window', /start/],
+    ['an end before the start', () => daily({ start: '2025-01-02', end: '2025-01-01' }), 'bad_window', /is after `end`/],
     [
       'an offset as zone',
       () => daily({ start: '2025-01-01', timezone: '+05:30' }),
@@ -170,7 +170,12 @@ describe('a definition that cannot be meant is refused where it is written', () 
       /"\+05:30" is an offset, not a time zone/,
     ],
     ['an unknown zone', () => daily({ start: '2025-01-01', timezone: 'Mars/Olympus' }), 'bad_timezone', /Mars\/Olympus/],
-    ['a key that means all', () => keys(['eu', '*']), 'bad_keys', /has "\*", which must not be \*/],
+    [
+      'a key that means all',
+      () => keys(['eu', '*']),
+      'bad_keys',
+      /keys\(\) cannot contain "\*": it must not be \*, which stands for all partitions/,
+    ],
     ['a key that means a range', () => keys(['a..b']), 'bad_keys', /stands between the ends of a range/],
     ['keys too coarse', () => hourly({ start: '2025-01-01', format: '%Y-%m-%d' }), 'bad_key_format', /too coarse/],
     ['keys that would read as two dimensions', () => daily({ start: '01,01,2025', format: '%d,%m,%Y' }), 'bad_key_format', /./],
@@ -192,8 +197,8 @@ test('a key that is no key of a window says why: how to write it, no date, too e
   const why = (text: string) => day.safeParse(text).error?.issues[0]?.message
   expect(why('2026-13-11')).toBe('2026-13-11 is not a date')
   expect(why('2026-02-30')).toBe('2026-02-30 is not a date')
-  expect(why('11.11.2026')).toBe('must be written as 2025-01-15')
+  expect(why('11.11.2026')).toBe('must look like 2025-01-15')
   expect(why('2026-10-31')).toBe('2026-10-31 is before the first window, 2026-11-01')
-  expect(why('2026-11-03')).toBe('2026-11-03 is the key of no window')
+  expect(why('2026-11-03')).toBe('no window has the key 2026-11-03')
   expect(monthly({ start: '2026-01' }).key.safeParse('2026-13').error?.issues[0]?.message).toBe('2026-13 is not a date')
 })

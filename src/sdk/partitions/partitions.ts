@@ -20,7 +20,7 @@ export type MinuteKey = `${DayKey}T${number}:${number}`
 export type MonthKey = `${number}-${number}`
 export type YearKey = `${number}`
 
-/** The time a partition stands for: from `start` up to, and without, `end`. */
+/** The span of time of a partition: from `start` (included) to `end` (excluded). */
 export interface Window {
   readonly start: Date
   readonly end: Date
@@ -38,12 +38,12 @@ declare const carries: unique symbol
  */
 export interface Partitions<Key, Span = undefined, Kind = unknown> {
   readonly data: PartitionData
-  /** A schema of the key, to be used inside other schemas: `z.object({ day: day.key })`. */
+  /** A schema of the key, for use in other schemas: `z.object({ day: day.key })`. */
   readonly key: z.ZodType<Key, Key>
   readonly [carries]?: { readonly key: Key; readonly span: Span; readonly kind: Kind }
 }
 
-/** Keys that come and go while the project runs. Code that holds this value may add and remove them. */
+/** Keys that are added and removed while the project runs. */
 export interface DynamicPartitions extends Partitions<string, undefined, 'dynamic'> {
   readonly data: Extract<PartitionData, { type: 'dynamic' }>
 }
@@ -54,21 +54,24 @@ export type KindOf<P> = P extends { readonly [carries]?: { readonly kind: infer 
 export type SpanOf<P> = P extends { readonly [carries]?: { readonly span: infer Span } } ? Span : never
 
 export interface TimeOptions<Start> {
-  /** The first window, by its key. */
+  /** The key of the first window. */
   start: Start
-  /** The window before which to stop. */
+  /** The key of the window before which to stop. */
   end?: Start
-  /** IANA name of the zone in which windows begin and end; UTC by default. */
+  /** The IANA time zone in which windows begin and end. Default: UTC. */
   timezone?: string
-  /** How many windows exist before they have closed; negative, how many closed ones do not exist yet. */
+  /** How many windows exist before they close; if negative, how many closed windows to hold back. Default: 0. */
   endOffset?: number
-  /** Windows that do not exist: cron expressions of when they begin, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
+  /** Windows to leave out: cron expressions of their starts, such as `0 0 * * SAT,SUN`, or single keys, such as holidays. */
   exclusions?: readonly string[]
 }
 
-/** How keys are written when the usual way does not do: strftime, such as `%d.%m.%Y`. They are plain text to the compiler then. */
-interface Format {
-  format: string
+/** Keys in a format of the author's own are plain text to the compiler. */
+type KeyIn<Format, Key> = [Format] extends [never] ? Key : string
+
+type Written<Format extends string, Key> = TimeOptions<KeyIn<Format, Key>> & {
+  /** The format of keys, as in strftime: `%d.%m.%Y`. */
+  format?: Format
 }
 
 /** Windows begin this many minutes past the hour. */
@@ -93,83 +96,79 @@ type Time<Key, Unit = unknown> = Partitions<Key, Window, Unit>
 /** Sixty minutes are an hour; a number that is computed is not known to the compiler. */
 type Minutes<Every extends number> = number extends Every ? unknown : Every extends 60 ? 'hourly' : `${Every}m`
 
-export function daily(options: TimeOptions<DayKey> & AtHour): Time<DayKey, 'daily'>
-export function daily(options: TimeOptions<string> & AtHour & Format): Time<string, 'daily'>
-export function daily(options: TimeOptions<string> & AtHour): Time<string> {
+export function daily<Format extends string = never>(
+  options: Written<Format, DayKey> & AtHour,
+): Time<KeyIn<Format, DayKey>, 'daily'> {
   return timePartitions('daily', options)
 }
 
 /** Keys such as `2025-01-15T09`. The hour that clocks show twice in autumn is two windows, `…T02` and `…T02+0100`. */
-export function hourly(options: TimeOptions<HourKey> & AtMinute): Time<HourKey, 'hourly'>
-export function hourly(options: TimeOptions<string> & AtMinute & Format): Time<string, 'hourly'>
-export function hourly(options: TimeOptions<string> & AtMinute): Time<string> {
+export function hourly<Format extends string = never>(
+  options: Written<Format, HourKey> & AtMinute,
+): Time<KeyIn<Format, HourKey>, 'hourly'> {
   return timePartitions('hourly', options)
 }
 
-/** Keys such as `2025-01-15T09:30`; `every` is how many minutes a window has, which must fill an hour. */
-export function minutely<const Every extends number = 1>(
-  options: TimeOptions<MinuteKey> & { every?: Every },
-): Time<MinuteKey, Minutes<Every>>
-export function minutely<const Every extends number = 1>(
-  options: TimeOptions<string> & { every?: Every } & Format,
-): Time<string, Minutes<Every>>
-export function minutely(options: TimeOptions<string>): Time<string> {
+/** Keys such as `2025-01-15T09:30`. `every` is the length of a window in minutes, which must divide an hour. */
+export function minutely<const Every extends number = 1, Format extends string = never>(
+  options: Written<Format, MinuteKey> & { every?: Every },
+): Time<KeyIn<Format, MinuteKey>, Minutes<Every>> {
   return timePartitions('minutely', options)
 }
 
-/** Each week is called by its first day; weeks begin on `weekday` (0 is Sunday), or on that of `start`. */
-export function weekly(options: TimeOptions<DayKey> & AtHour & { weekday?: number }): Time<DayKey, 'weekly'>
-export function weekly(options: TimeOptions<string> & AtHour & { weekday?: number } & Format): Time<string, 'weekly'>
-export function weekly(options: TimeOptions<string>): Time<string> {
+/** The key of a week is its first day. Weeks begin on `weekday` (0 is Sunday), or on the weekday of `start`. */
+export function weekly<Format extends string = never>(
+  options: Written<Format, DayKey> & AtHour & { weekday?: number },
+): Time<KeyIn<Format, DayKey>, 'weekly'> {
   return timePartitions('weekly', options)
 }
 
 /** Keys such as `2025-01`. */
-export function monthly(options: TimeOptions<MonthKey> & OnDay): Time<MonthKey, 'monthly'>
-export function monthly(options: TimeOptions<string> & OnDay & Format): Time<string, 'monthly'>
-export function monthly(options: TimeOptions<string> & OnDay): Time<string> {
+export function monthly<Format extends string = never>(
+  options: Written<Format, MonthKey> & OnDay,
+): Time<KeyIn<Format, MonthKey>, 'monthly'> {
   return timePartitions('monthly', options)
 }
 
-/** Each quarter is called by its first month, such as `2025-04`. */
-export function quarterly(options: TimeOptions<MonthKey> & InMonth): Time<MonthKey, 'quarterly'>
-export function quarterly(options: TimeOptions<string> & InMonth & Format): Time<string, 'quarterly'>
-export function quarterly(options: TimeOptions<string> & InMonth): Time<string> {
+/** The key of a quarter is its first month, such as `2025-04`. */
+export function quarterly<Format extends string = never>(
+  options: Written<Format, MonthKey> & InMonth,
+): Time<KeyIn<Format, MonthKey>, 'quarterly'> {
   return timePartitions('quarterly', options)
 }
 
 /** Keys such as `2025`. */
-export function yearly(options: TimeOptions<YearKey> & InMonth): Time<YearKey, 'yearly'>
-export function yearly(options: TimeOptions<string> & InMonth & Format): Time<string, 'yearly'>
-export function yearly(options: TimeOptions<string> & InMonth): Time<string> {
+export function yearly<Format extends string = never>(
+  options: Written<Format, YearKey> & InMonth,
+): Time<KeyIn<Format, YearKey>, 'yearly'> {
   return timePartitions('yearly', options)
 }
 
 /** Windows from one tick of a cron expression to the next, named after their start: `2025-01-15T06:00`, or in the given `format`. */
 export function cronWindows<const Expression extends string>(
   expression: Expression,
-  options: TimeOptions<string> & Partial<Format>,
+  options: TimeOptions<string> & { format?: string },
 ): Time<string, string extends Expression ? unknown : `cron ${Expression}`> {
-  return timePartitions('cron', { ...options, cron: expression }) as Time<string, never>
+  return timePartitions('cron', { ...options, cron: expression })
 }
 
 export function keys<const Keys extends readonly string[]>(list: Keys): Partitions<Keys[number], undefined, 'keys'> {
   const wrong = !Array.isArray(list) || list.length === 0 || list.some((key) => typeof key !== 'string' || key === '')
   if (wrong || new Set(list).size !== list.length)
-    throw invalid('bad_keys', `keys(${show(list)}) needs a list of texts, each once`, "Write keys(['eu', 'us']).")
+    throw invalid('bad_keys', `keys(${show(list)}) needs an array of unique, non-empty strings`, "Write keys(['eu', 'us']).")
   for (const key of list) {
     const { error } = newKey.safeParse(key)
     if (error !== undefined)
       throw invalid(
         'bad_keys',
-        `keys() has ${show(key).slice(0, 60)}, which ${issuesText(error.issues)}`,
+        `keys() cannot contain ${show(key).slice(0, 60)}: it ${issuesText(error.issues)}`,
         'Choose another key.',
       )
   }
   return { data: { type: 'keys', keys: [...list] }, key: keySchema(z.enum(list)) }
 }
 
-/** Keys that come and go while the project runs; `name` identifies the set. */
+/** Keys that are added and removed while the project runs. `name` identifies the set. */
 export function dynamic(name: string): DynamicPartitions {
   if (typeof name !== 'string' || name === '')
     throw invalid('bad_name', `dynamic(${show(name)}) needs a name`, "Write dynamic('customers').")
@@ -190,15 +189,15 @@ export function multi<Of extends Dimensions>(
   if (entries.length < 2)
     throw invalid(
       'bad_dimensions',
-      `multi() got ${entries.length} dimension(s)`,
-      'Write multi({ day, region }) with two or more.',
+      `multi() needs at least two dimensions, not ${entries.length}`,
+      'Write multi({ day, region }).',
     )
   for (const [name, of] of entries) {
     if (isPartitions(of) && of.data.type !== 'multi' && !('ranges' in of)) continue
     throw invalid(
       'bad_dimensions',
       `${name} is not a dimension`,
-      'Use daily(), hourly(), monthly() and the like, keys() or dynamic(); ranges() goes around multi().',
+      'Use daily(), hourly(), monthly() and so on, keys() or dynamic(). Put ranges() around multi().',
     )
   }
   return {
@@ -229,14 +228,14 @@ const places = ['every', 'minute', 'hour', 'weekday', 'day', 'month', 'cron'] as
 
 const timeOptions = ['start', 'end', 'timezone', 'endOffset', 'format', 'exclusions', ...places]
 
-function timePartitions(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<string> {
+function timePartitions<Key>(type: TimeUnit, options: TimeOptions<string> & UnitOptions): Time<Key, never> {
   const { start, end, timezone = 'UTC', endOffset, format, exclusions } = options ?? {}
   const name = type === 'cron' ? 'cronWindows' : type
   const example = examples[type]
   checkOptionNames(`${name}()`, options ?? {}, timeOptions)
   for (const [which, key] of Object.entries({ start, end })) {
     if ((typeof key === 'string' && key !== '') || (which === 'end' && key === undefined)) continue
-    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}`, `Write ${which}: '${example}'.`)
+    throw invalid('bad_window', `\`${which}\` of ${name}() cannot be ${show(key)}`, `Write ${which}: '${example}'.`)
   }
   checkZoneName(timezone)
   const told = { end, end_offset: endOffset, format, exclusions, ...Object.fromEntries(places.map((at) => [at, options[at]])) }
@@ -255,11 +254,11 @@ function wrongKey(
   first: string,
   { format, example }: { readonly format: string | undefined; readonly example: string },
 ): string {
-  if (format !== undefined) return `must be written as ${format}, of a window from ${first} on`
+  if (format !== undefined) return `must match ${format} and name a window from ${first} on`
   const isWritten = new RegExp(`^${example.replaceAll(/\d/g, '\\d')}$`).test(key)
-  if (!isWritten) return `must be written as ${example}`
+  if (!isWritten) return `must look like ${example}`
   if (!isDate(key)) return `${key} is not a date`
-  return key < first ? `${key} is before the first window, ${first}` : `${key} is the key of no window`
+  return key < first ? `${key} is before the first window, ${first}` : `no window has the key ${key}`
 }
 
 /** True if the calendar has the moment that a key of the usual form names: `2025-02-30` is none. */
@@ -283,8 +282,8 @@ function windowsOf(data: TimePartitions, name: string): TimeWindows {
 function refuseInexact(windows: TimeWindows, keys: object, name: string, example: string | undefined): void {
   for (const [which, key] of Object.entries(keys)) {
     if (key === undefined || windows.positionOf(key) !== undefined || (which === 'end' && isAfterLast(windows, key))) continue
-    const hint = `The first window from there on is ${windows.at(0).key}${example === undefined ? '' : `; keys look like ${example}`}.`
-    throw invalid('bad_window', `${which} of ${name}() is ${show(key)}, which is the key of no window`, hint)
+    const hint = `The next window is ${windows.at(0).key}${example === undefined ? '' : `; keys look like ${example}`}.`
+    throw invalid('bad_window', `\`${which}\` of ${name}() is ${show(key)}, but no window has that key`, hint)
   }
 }
 

@@ -231,10 +231,18 @@ describe('a project without a usable config', () => {
 
   test.each([
     ['no default export', 'export const x = 1\n', /no default export/],
-    ['a misspelled field', "export default { project: 'shop', dir: ['assets'] }\n", /the unknown field dir/],
-    ['no folders', "export default { project: 'shop', dirs: 'assets' }\n", /dirs of the config is "assets"/],
-    ['a pool without a size', "export default { project: 'shop', dirs: ['assets'], pools: { api: 0 } }\n", /pool api is 0/],
-    ['a name that is none', "export default { project: 'my shop', dirs: ['assets'] }\n", /"my shop" is not a name/],
+    ['a misspelled field', "export default { project: 'shop', dir: ['assets'] }\n", /the config: unknown option `dir`/],
+    ['no folders', "export default { project: 'shop', dirs: 'assets' }\n", /`dirs` of the config cannot be "assets"/],
+    [
+      'a pool without a size',
+      "export default { project: 'shop', dirs: ['assets'], pools: { api: 0 } }\n",
+      /the limit of pool api cannot be 0/,
+    ],
+    [
+      'an invalid name',
+      "export default { project: 'my shop', dirs: ['assets'] }\n",
+      /"my shop" is not a valid name for a project/,
+    ],
   ])('is told of %s', async (_, text, message) => {
     const { problems } = await load(write({ 'servo.config.ts': text, 'assets/a.ts': one('a') }))
     expect(problems).toMatchObject([{ code: 'bad_config', message: expect.stringMatching(message), file: 'servo.config.ts' }])

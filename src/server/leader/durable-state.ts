@@ -20,12 +20,7 @@ export async function durableState({ store, scope, clock }: Components): Promise
   const view = await View.open({ store, scope, registry: orchestration, clock })
   const { state, complete } = await view.fresh(PATIENT)
   if (complete) return { state, coldRows: (table) => view.coldRows(table, state) }
-  throw new ServoError(
-    'unavailable',
-    'tail_too_long',
-    'more has happened since the tables were written than can be read here',
-    {
-      hint: 'Start the project once (servo dev), or run servo verify to see whether something is damaged.',
-    },
-  )
+  throw new ServoError('unavailable', 'tail_too_long', 'too much has happened since the tables were last written', {
+    hint: 'Start the project once (servo dev), or run `servo verify` to look for damage.',
+  })
 }

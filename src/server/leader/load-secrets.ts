@@ -72,8 +72,8 @@ function fingerprintOf(purpose: string, value: string): string {
 }
 
 export const secretsReplaced = (): ServoError =>
-  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were gone, so new secrets were made', {
-    hint: 'Runs keep their ids. Tokens that remote workers hold are void: their attempts are given up and tried again.',
+  new ServoError('unavailable', 'secrets_replaced', 'the secrets of this project were missing, so Servo created new ones', {
+    hint: 'Runs keep their ids. Tokens of remote workers are no longer valid: their attempts are given up and tried again.',
   })
 
 function secretAltered(purpose: string, id: string): ServoError {
@@ -82,7 +82,7 @@ function secretAltered(purpose: string, id: string): ServoError {
     'secrets_altered',
     `the secret ${id} for ${purpose} is not the one that this workspace used before`,
     {
-      hint: 'Restore the file of secrets, or delete it: then new secrets are made under a new id, and tokens that workers hold are void.',
+      hint: 'Restore the file of secrets, or delete it: Servo then creates new secrets, and tokens of remote workers are no longer valid.',
       facts: { purpose, id },
     },
   )

@@ -28,7 +28,12 @@ export function unavailableIn(phase: Phase, brokenBy?: unknown): ServoError {
     return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
   }
   const why = phase === 'recovering' && brokenBy instanceof Error ? `: ${brokenBy.message}` : ''
-  return new ServoError('unavailable', 'storage_unavailable', `the state of the project cannot be written now${why}`, {
-    hint: 'The server goes on by itself once that works. The request may have been recorded: look before you repeat it, or repeat it with the same key.',
-  })
+  return new ServoError(
+    'unavailable',
+    'storage_unavailable',
+    `the state of the project cannot be written at the moment${why}`,
+    {
+      hint: 'The server continues by itself once it can write. The request may have been recorded: check before you repeat it, or repeat it with the same key.',
+    },
+  )
 }

@@ -97,7 +97,7 @@ export class AskedEvaluations {
   /** When a message that was replayed without its data is tried again. What happened here is kept until it is accepted; bodies are not. */
   #nextTry(row: Readonly<SensorRow>, messageId: string): string {
     if (this.#known.rows().hot(sensorHappenings).get(row.sensor_id, messageId) === undefined)
-      return `${messageId} may be tried again. Its body was not kept: wait for the sender, or pass --data.`
+      return `message replayed: ${messageId} is tried again when its sender delivers it. Servo does not keep its body: to try it now, pass --data.`
     if (this.#sensors.standstillOf(row) !== undefined)
       return 'message replayed: it is tried again when the sensor is evaluated again'
     const restsUntil = this.#sensors.stateOf(row)?.backoff_until ?? 0
@@ -111,10 +111,10 @@ export class AskedEvaluations {
   #delivering(): Deliveries {
     if (this.#deliveries !== undefined) return this.#deliveries
     throw this.#isServer
-      ? new ServoError('unavailable', 'automation_off', 'automation is off in this server, so no sensor is evaluated', {
+      ? new ServoError('unavailable', 'automation_off', 'automation is off on this server, so no sensor is evaluated', {
           hint: 'Start it without --no-automation.',
         })
-      : new ServoError('unavailable', 'no_server', 'sensors are evaluated by a server, and none runs this project', {
+      : new ServoError('unavailable', 'no_server', 'no server is running this project, so no sensor can be evaluated', {
           hint: 'Start one: servo dev',
         })
   }
@@ -128,17 +128,17 @@ export class AskedEvaluations {
   async #checkFailed({ sensor_id, sensor_name }: Readonly<SensorRow>, messageId: string, hasData: boolean): Promise<void> {
     const known = await lookup(this.#known, sensorMessages, sensor_id, messageId)
     if (known === undefined)
-      throw new ServoError('not_found', 'no_such_message', `${sensor_name} has no message ${JSON.stringify(messageId)}`, {
-        hint: `servo sensors dead-letters ${sensor_name} lists those that can be replayed.`,
+      throw new ServoError('not_found', 'no_such_message', `message ${JSON.stringify(messageId)} of ${sensor_name} not found`, {
+        hint: `servo sensors dead-letters ${sensor_name} lists the messages that can be replayed.`,
       })
     if (known.status === 'dead' || (known.status === 'failing' && hasData)) return
     const waits = this.#known.rows().hot(sensorHappenings).get(sensor_id, messageId) !== undefined
-    const next = waits ? 'It is tried again without that.' : 'It is tried again when its sender delivers it again.'
+    const next = waits ? 'Servo will try it again by itself.' : 'It is tried again when its sender delivers it again.'
     throw known.status === 'accepted'
       ? refusedTransition('not_a_dead_letter', `${messageId} was accepted, so it cannot be replayed`, {
-          ...{ current: known.status, requested: 'replayed', hint: 'What it asked for is on record.' },
+          ...{ current: known.status, requested: 'replayed', hint: 'Its runs are on record.' },
         })
-      : refusedTransition('not_a_dead_letter', `${messageId} is not a dead letter: it failed, and has tries left`, {
+      : refusedTransition('not_a_dead_letter', `${messageId} is not a dead letter: it has tries left`, {
           ...{ current: known.status, requested: 'replayed' },
           hint: `${next} To try it now, send its data: servo sensors replay ${sensor_name} ${messageId} --data …`,
         })
@@ -207,13 +207,13 @@ function messageFor(row: Readonly<SensorRow>, body: EvaluateBody, newId: string)
   const { data, message_id, attributes } = body
   if (type === 'poll') {
     if (data === undefined && message_id === undefined && attributes === undefined) return undefined
-    throw new ServoError('invalid', 'takes_no_message', `${row.sensor_name} polls, and takes no message`, {
-      hint: `Leave out data, message_id and attributes, and it is polled now: servo sensors evaluate ${row.sensor_name}`,
+    throw new ServoError('invalid', 'takes_no_message', `${row.sensor_name} polls and takes no messages`, {
+      hint: `Poll it without data, message_id and attributes: servo sensors evaluate ${row.sensor_name}`,
     })
   }
   // Null is content too, but nobody means it who says nothing: the schema of the sensor would refuse it, as a failed try on record.
   if (data === undefined)
-    throw new ServoError('invalid', 'data_missing', `${row.sensor_name} is evaluated with a message, so its data is needed`, {
+    throw new ServoError('invalid', 'data_missing', `${row.sensor_name} needs a message to evaluate`, {
       hint: `servo sensors send ${row.sensor_name} --data '${JSON.stringify(EXAMPLES[type])}'`,
       facts: { field: 'data' },
     })
@@ -237,14 +237,14 @@ type Judged = Pick<
 function judged(answer: DeliveryAnswer, sensorName: string): Judged {
   if (answer.kind === 'standstill') {
     if (answer.code === 'automation_off')
-      throw new ServoError('unavailable', 'automation_off', 'automation is off in this server', {
+      throw new ServoError('unavailable', 'automation_off', 'automation is off on this server', {
         hint: 'Start it without --no-automation.',
       })
     throw stands(sensorName, { ...answer, code: answer.code, since: null }, 'evaluated')
   }
   const { message_id } = answer
   if (answer.kind === 'dead')
-    throw refusedTransition('dead_letter', `${message_id} is a dead letter: ${answer.error ?? 'it failed too often'}`, {
+    throw refusedTransition('dead_letter', `${message_id} is a dead letter: ${answer.error ?? 'it used up its tries'}`, {
       current: 'dead',
       requested: 'evaluated',
       hint: `Replay it: servo sensors replay ${sensorName} ${message_id} --data …`,
@@ -267,7 +267,7 @@ function resultText(runs: readonly RunOfEvaluation[], found: Readonly<SensorEval
   const made = runs.filter(({ created }) => created).length
   const count = made === 0 ? 'no new run' : made === 1 ? '1 new run' : `${made} new runs`
   const besides = found === undefined ? [] : wordsBesidesRuns(besidesRuns(found))
-  return [runs.length === 0 ? 'no run requested' : count, ...besides].join(', ')
+  return [runs.length === 0 ? 'it requested no run' : count, ...besides].join(', ')
 }
 
 const HINTS: Readonly<Record<Standstill['code'], (name: string) => string>> = {

@@ -78,17 +78,17 @@ function pastMoment(text: string | undefined, now: number): number {
   const moment = text === undefined ? now : toMs(text)
   const refuse = (code: string, why: string): never => {
     throw new ServoError('invalid', code, why, {
-      hint: 'Give the time in UTC, such as 2025-01-15T10:00:00Z, or leave it out for now.',
+      hint: 'Write the time in UTC, such as 2025-01-15T10:00:00Z, or omit it for the current time.',
       facts: { field: 'materialized_at' },
     })
   }
-  if (moment > now + CLOCK_SKEW_MS) refuse('in_the_future', `${text} has not come yet: it is ${toIso(now)}`)
-  if (moment <= 0) refuse('before_1970', `${text} is too long ago: time is counted from 1970 on`)
+  if (moment > now + CLOCK_SKEW_MS) refuse('in_the_future', `${text} is in the future: it is ${toIso(now)} now`)
+  if (moment <= 0) refuse('before_1970', `${text} is before 1970`)
   return Math.min(moment, now)
 }
 
 const twice = (): ServoError =>
-  new ServoError('invalid', 'bad_body', 'partition and partitions are both given', {
-    hint: 'Give one of them; partitions takes several.',
+  new ServoError('invalid', 'bad_body', 'the request has both `partition` and `partitions`', {
+    hint: 'Keep one of them; `partitions` takes several.',
     facts: { field: 'partitions' },
   })

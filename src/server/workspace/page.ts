@@ -22,7 +22,7 @@ function nameIn(cursor: string): string {
 }
 
 export const badCursor = (): ServoError =>
-  new ServoError('invalid', 'bad_cursor', 'the cursor did not come from a page', {
-    hint: 'Give next_cursor of the page before unchanged, or leave it out for the first page.',
+  new ServoError('invalid', 'bad_cursor', 'invalid cursor', {
+    hint: 'Pass next_cursor of the previous page unchanged, or omit it for the first page.',
     facts: { field: 'cursor' },
   })

@@ -74,11 +74,11 @@ function partsOf(keys: readonly string[], requestId: string): { request_id: stri
 
 function refuseNonsense(add: ReadonlySet<string>, remove: ReadonlySet<string>): void {
   if (add.size + remove.size === 0) {
-    throw new ServoError('invalid', 'no_keys', 'no key is given', { hint: 'Give keys to add or to remove.' })
+    throw new ServoError('invalid', 'no_keys', 'the request names no key', { hint: 'Name keys to add or to remove.' })
   }
   for (const key of add) {
     if (!remove.has(key)) continue
-    throw new ServoError('invalid', 'bad_body', `${key} is both added and removed`, {
+    throw new ServoError('invalid', 'bad_body', `the request both adds and removes ${key}`, {
       hint: 'Choose one, or make two requests.',
       facts: { field: 'remove' },
     })

@@ -30,4 +30,4 @@ export async function readWorkspace(components: Components, project?: ProjectMan
 }
 
 const needsLeader = (): ServoError =>
-  new ServoError('unavailable', 'no_server', 'no server runs this project', { hint: 'Start one: servo dev' })
+  new ServoError('unavailable', 'no_server', 'no server is running this project', { hint: 'Start one: servo dev' })

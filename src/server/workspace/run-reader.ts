@@ -89,7 +89,7 @@ export class RunReader {
     } catch (error) {
       if (!isServoError(error, 'not_found')) throw error
       // The run has left memory, and the table that has it is not published yet.
-      throw new ServoError('unavailable', 'being_sealed', `${run_id} is just becoming history`, { hint: 'Try again.' })
+      throw new ServoError('unavailable', 'being_sealed', `${run_id} is being moved to history`, { hint: 'Try again.' })
     }
   }
 
@@ -104,8 +104,8 @@ export class RunReader {
     const [first, ...others] = found
     if (first === undefined) throw unknownRun(idOrStart)
     if (others.length > 0) {
-      throw new ServoError('invalid', 'ambiguous_run', `${idOrStart} is the beginning of several runs`, {
-        hint: `Write more of it: ${[first, ...others].join(', ')}`,
+      throw new ServoError('invalid', 'ambiguous_run', `several runs start with ${idOrStart}`, {
+        hint: `Write more characters: ${[first, ...others].join(', ')}`,
       })
     }
     return first
@@ -113,8 +113,8 @@ export class RunReader {
 }
 
 function unknownRun(id: string): ServoError {
-  return new ServoError('not_found', 'no_such_run', `there is no run ${JSON.stringify(id.slice(0, 60))}`, {
-    hint: 'servo runs list shows the newest.',
+  return new ServoError('not_found', 'no_such_run', `run ${JSON.stringify(id.slice(0, 60))} not found`, {
+    hint: '`servo runs list` lists the newest runs.',
   })
 }
 

@@ -138,8 +138,8 @@ export class Runs extends RunReader implements RunsApi {
     }
     const pairs = rerunSelection(tasks, this.#mode(mode, selection))
     if (pairs.length === 0) {
-      throw new ServoError('invalid', 'nothing_to_rerun', `nothing of ${run_id} is to be run again`, {
-        hint: mode === 'from_failure' ? 'All of it succeeded; use --all to run everything again.' : 'Check the selection.',
+      throw new ServoError('invalid', 'nothing_to_rerun', `nothing in ${run_id} needs to run again`, {
+        hint: mode === 'from_failure' ? 'Every task succeeded. Use --all to run everything again.' : 'Check the selection.',
       })
     }
     const request_id = key ?? body.request_id ?? this.#known.mintId()
@@ -174,7 +174,7 @@ export class Runs extends RunReader implements RunsApi {
   #mode(mode: RerunBody['mode'], selection: string | undefined): RerunMode {
     if (mode !== 'subset') return { mode }
     if (selection === undefined || selection === '') {
-      throw new ServoError('invalid', 'selection_missing', 'a subset needs a selection', {
+      throw new ServoError('invalid', 'selection_missing', 'a partial rerun needs a selection', {
         hint: 'e.g. --select "mart/revenue+"',
       })
     }
@@ -188,15 +188,10 @@ export class Runs extends RunReader implements RunsApi {
     const created = verdict?.kind === 'applied'
     const run_id = created ? derived : await this.#madeBy(request.run_key, derived)
     if (verdict?.kind === 'ignored' && verdict.reason === 'run_key_conflict') {
-      throw new ServoError(
-        'conflict',
-        'run_key_conflict',
-        `the key of this request was used for another one, which made ${run_id}`,
-        {
-          hint: 'Use a new key, or repeat the first request exactly.',
-          facts: { run_id },
-        },
-      )
+      throw new ServoError('conflict', 'run_key_conflict', `another request used this key and created ${run_id}`, {
+        hint: 'Use a new key, or repeat the first request unchanged.',
+        facts: { run_id },
+      })
     }
     const rerun_of = request.source.type === 'rerun' ? request.source.run_id : null
     return { run_id, accepted_event_id: idOfFirst(events), created, rerun_of, left_out }
@@ -217,8 +212,8 @@ const nothingToDo = (only: readonly Only[] | undefined, selected: number): strin
   `nothing to do: none of the ${selected} selected ${(only ?? []).map((one) => onlyWords[one]).join(' or ')}`
 
 const runOver = (runId: string, state: string): ServoError =>
-  new ServoError('conflict', 'run_over', `${runId} is over: ${state.toLowerCase()}`, {
-    hint: 'There is nothing left to cancel.',
+  new ServoError('conflict', 'run_over', `${runId} has already ended: ${state.toLowerCase()}`, {
+    hint: 'There is nothing to cancel.',
   })
 
 function idOfFirst([event]: readonly Envelope[]): string {

@@ -86,8 +86,8 @@ export class SensorReader {
       idOrName,
       [...all.all()].map((row) => row.sensor_name),
     )
-    throw new ServoError('not_found', 'no_such_sensor', `there is no sensor ${JSON.stringify(idOrName.slice(0, 255))}`, {
-      hint: meant === undefined ? 'servo sensors list shows those there are.' : `Did you mean ${meant}?`,
+    throw new ServoError('not_found', 'no_such_sensor', `sensor ${JSON.stringify(idOrName.slice(0, 255))} not found`, {
+      hint: meant === undefined ? '`servo sensors list` lists all sensors.' : `Did you mean ${meant}?`,
     })
   }
 
@@ -97,7 +97,7 @@ export class SensorReader {
     throw refusedTransition('sensor_removed', `${row.sensor_name} was removed at ${toIso(row.removed_at)}`, {
       current: 'removed',
       requested,
-      hint: 'Its history stays; declare it again to use it.',
+      hint: 'Its history is kept. Declare it again to use it.',
     })
   }
 

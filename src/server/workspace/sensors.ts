@@ -164,7 +164,7 @@ export class Sensors extends SensorReader implements SensorsApi {
       check: () => {
         this.#checkVersion(this.present(row, to), asked.expected)
         // One in error is resumed too: then its errors are forgotten, and it is polled at once.
-        return (this.stateOf(row)?.status ?? 'ACTIVE') === status ? `sensor was ${to} already` : undefined
+        return (this.stateOf(row)?.status ?? 'ACTIVE') === status ? `sensor was already ${to}` : undefined
       },
       message: `sensor ${status === 'PAUSED' ? 'paused' : 'resumed'}`,
     })
@@ -175,14 +175,9 @@ export class Sensors extends SensorReader implements SensorsApi {
     const { sensor_id, sensor_name, config } = row
     const { reason = null, request_id } = body
     if (config.type !== 'poll')
-      throw new ServoError(
-        'invalid',
-        'no_cursor',
-        `${sensor_name} is a sensor of the type ${config.type}, which has no cursor`,
-        {
-          hint: 'Only sensors that poll have one.',
-        },
-      )
+      throw new ServoError('invalid', 'no_cursor', `${sensor_name} has no cursor: it is a sensor of type ${config.type}`, {
+        hint: 'Only sensors that poll have a cursor.',
+      })
     const cursor = checkedCursor(body.cursor)
     return await this.#change(row, {
       request_id,
@@ -251,12 +246,12 @@ export class Sensors extends SensorReader implements SensorsApi {
     )
     const namesake = others.find((row) => row.sensor_name === name)
     if (namesake !== undefined)
-      throw new ServoError('conflict', 'sensor_exists', `there is a sensor ${name} already`, {
-        hint: namesake.origin === 'api' ? 'Change it, or choose another name.' : 'It is declared in the code of the project.',
+      throw new ServoError('conflict', 'sensor_exists', `sensor ${name} already exists`, {
+        hint: namesake.origin === 'api' ? 'Update it, or choose another name.' : 'It is declared in the project code.',
       })
     const neighbour = others.find((row) => pathOf(row.config) !== undefined && pathOf(row.config) === pathOf(config))
     if (neighbour !== undefined)
-      throw new ServoError('conflict', 'path_taken', `${neighbour.sensor_name} has the path ${pathOf(config)} already`, {
+      throw new ServoError('conflict', 'path_taken', `the path ${pathOf(config)} is already used by ${neighbour.sensor_name}`, {
         hint: 'Choose another path.',
       })
     const { graph } = this.#known.graph.get()
@@ -267,7 +262,7 @@ export class Sensors extends SensorReader implements SensorsApi {
 
 function checkOwnedByApi(row: Readonly<SensorRow>): void {
   if (row.origin === 'api') return
-  throw new ServoError('conflict', 'declared_in_code', `${row.sensor_name} is declared in the code of the project`, {
+  throw new ServoError('conflict', 'declared_in_code', `${row.sensor_name} is declared in the project code`, {
     hint: `Change it there${row.file === null ? '' : `: ${row.file}${row.line === null ? '' : `:${row.line}`}`}, or pause it.`,
   })
 }
@@ -278,8 +273,8 @@ const pathOf = (config: SensorSource): string | undefined => (config.type === 'w
 const idOfRequest = (requestId: string): string => `sensor_${sha256(`sensor made by request ${requestId}`).slice(0, 26)}`
 
 const reused = (): ServoError =>
-  new ServoError('conflict', 'request_reused', 'the id of this request was used for another one', {
-    hint: 'Use a new id, or repeat the first request exactly.',
+  new ServoError('conflict', 'request_reused', 'another request used this id', {
+    hint: 'Use a new id, or repeat the first request unchanged.',
   })
 
 /** A definition of a sensor without code. One that names neither partition nor key in its messages is meant to have neither. */

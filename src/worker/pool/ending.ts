@@ -26,13 +26,13 @@ export function explainEnding({ code, signal, stderr, spawnError }: Ending): str
   }
   // V8 prints this and aborts, which is signal SIGABRT here and exit code 134 behind a shell.
   if (/JavaScript heap out of memory|Reached heap limit|invalid (?:array|table) size Allocation failed/i.test(stderr))
-    return 'The code ran out of memory: the heap of its worker process reached its limit. Hold less at a time (iterate over a table instead of calling rows()), or raise the limit with --max-old-space-size.'
+    return 'The code ran out of memory: the heap of its worker process reached its limit. Keep less in memory (iterate over a table instead of calling rows()), or raise the limit with --max-old-space-size.'
   // 137 is 128 + 9: a killed process, as shells and containers report it.
   if (signal === 'SIGKILL' || code === 137)
     return `The worker process was killed from outside (${signal ?? 'exit code 137'}), most likely by the system because memory ran out.`
   if (signal !== null)
-    return `The worker process was ended by ${signal}${nativeCrash.has(signal) ? ': native code crashed' : ''}.`
-  return `The worker process ended with exit code ${code} before its work was complete.`
+    return `The worker process was killed by ${signal}${nativeCrash.has(signal) ? ': native code crashed' : ''}.`
+  return `The worker process ended with exit code ${code} before it finished its work.`
 }
 
 /** Why there is no process, and what to do about it. */

@@ -113,7 +113,7 @@ export class EvaluationPool implements Evaluator {
       if (this.#outage !== undefined && performance.now() < this.#outage.until)
         return { outcome: 'unavailable', reason: this.#outage.reason }
       // That is on record in a moment. Until then the code, which knows nothing of it, is not asked.
-      if (this.#removed.has(name)) return { outcome: 'unavailable', reason: `The ${name} was removed from the code.` }
+      if (this.#removed.has(name)) return { outcome: 'unavailable', reason: `The ${name} was removed from the project code.` }
       if (this.#processes === undefined) return { outcome: 'error', error: 'The project has no code to evaluate.' }
       const report = this.#withoutPrinted(name, await this.#evaluateIn(this.#processes, name, request))
       this.#note(report)
@@ -132,7 +132,7 @@ export class EvaluationPool implements Evaluator {
     const report = await processes.do({ id, name, message: { type: 'evaluate', request } }, { timeoutMs, onStart })
     clearTimeout(waiting)
     if (!isGivenUp || this.#isClosed) return report
-    return { outcome: 'unavailable', reason: `No process could begin it within ${maxWaitMs / 1_000} s.` }
+    return { outcome: 'unavailable', reason: `No worker process was free within ${maxWaitMs / 1_000} s.` }
   }
 
   /** Remembers whether anything can be evaluated. */
@@ -180,7 +180,7 @@ const scheduleName = (name: string): string => `schedule ${name}`
 
 const nothingEvaluated = (reason: string): ServoError =>
   new ServoError('unavailable', 'nothing_evaluated', `sensors and conditions of schedules wait: ${reason}`, {
-    hint: 'Messages are refused until it is mended, and are no tries. Mend it and save.',
+    hint: 'Messages are refused until it is fixed; that does not count as a try. Fix it and save.',
   })
 
 /** Checks what a process reported: user code can write there too. */

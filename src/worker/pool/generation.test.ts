@@ -28,7 +28,9 @@ test('code that is dismissed stays so, whatever its processes report afterwards'
   const { generation, worker, gone } = started()
   generation.dismiss()
   generation.loaded(worker, LOADED)
-  expect(await generation.firstLoad).toMatchObject({ problems: [{ message: expect.stringContaining('given up') }] })
+  expect(await generation.firstLoad).toMatchObject({
+    problems: [{ message: expect.stringContaining('Loading was cancelled before it finished.') }],
+  })
   generation.loadFailed(worker, FAILED)
   expect(generation.isBroken).toBe(false)
   expect(() => generation.spawn({ received() {}, gone() {} }, () => undefined)).toThrow('gets no more processes')

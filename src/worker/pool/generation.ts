@@ -205,7 +205,7 @@ export class Generation {
   }
 }
 
-const GIVEN_UP: ProjectProblem = { code: 'load_failed', message: 'Loading was given up before it was complete.' }
+const GIVEN_UP: ProjectProblem = { code: 'load_failed', message: 'Loading was cancelled before it finished.' }
 
 const NO_WORKER = 'no_worker'
 

@@ -53,7 +53,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
     if (asset === undefined)
       return failedResult(
         'invalid',
-        `The project has no asset ${asset_key} any more. Start the run again with the code as it is now.`,
+        `The project no longer declares the asset ${asset_key}. Start the run again with the current code.`,
       )
     const writeLog = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
     if (declarationOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, writeLog)

@@ -100,7 +100,7 @@ export class PipesReport {
   /** Reads one line of the messages file. */
   read(line: string): void {
     const message = messageIn(line)
-    if (message === undefined) this.#warn(`a line that is not a Pipes message was left out: ${line.slice(0, 200)}`)
+    if (message === undefined) this.#warn(`ignored a line that is not a Pipes message: ${line.slice(0, 200)}`)
     else this.#apply(message.method, message.params)
   }
 
@@ -116,7 +116,7 @@ export class PipesReport {
     } else if (method === 'log_external_stream') {
       const stream = params['stream'] === 'stderr' ? 'stderr' : 'stdout'
       this.#log({ stream, text: String(params['text']).replace(/\n$/, '') })
-    } else this.#warn(`a Pipes message of an unknown kind was left out: ${method}`)
+    } else this.#warn(`ignored a Pipes message of an unknown kind: ${method}`)
   }
 
   #open(): void {
@@ -149,7 +149,7 @@ export class PipesReport {
 
   #isOurs({ asset_key }: PipesObject): boolean {
     if (asset_key === undefined || asset_key === null || asset_key === this.#assetKey) return true
-    this.#warn(`a report about ${asset_key} was left out: this attempt makes ${this.#assetKey}`)
+    this.#warn(`ignored a report about ${asset_key}: this attempt materializes ${this.#assetKey}`)
     return false
   }
 

@@ -81,6 +81,6 @@ function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null
 
 function missing(file: string, cwd: string): Error {
   return existsSync(cwd)
-    ? invalid('no_such_program', `there is no program ${file}`, 'Install it on the worker, or write the path where it is.')
-    : invalid('no_such_folder', `${file} should run in ${cwd}, which is not there`, 'Create the folder, or change cwd.')
+    ? invalid('no_such_program', `program ${file} not found`, 'Install it on the worker, or write its full path.')
+    : invalid('no_such_folder', `${file} cannot run in ${cwd}: the folder does not exist`, 'Create the folder, or change cwd.')
 }

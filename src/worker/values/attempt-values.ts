@@ -32,7 +32,7 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
       if (bytes.byteLength > MAX_JSON_BYTES)
         throw invalid(
           'value_too_large',
-          `the value of ${making.assetKey} is ${Math.round(bytes.byteLength / 1e6)} MB of JSON; ${MAX_JSON_BYTES / 2 ** 20} MB are kept at most`,
+          `the value of ${making.assetKey} is ${Math.round(bytes.byteLength / 1e6)} MB of JSON; the limit is ${MAX_JSON_BYTES / 2 ** 20} MB`,
           'Make it a table, or give the asset an io.',
         )
       return write('json', bytes)

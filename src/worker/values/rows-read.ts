@@ -28,7 +28,7 @@ export async function* readRows(file: AsyncBuffer, columns: readonly Column[] | 
   } catch (error) {
     if (isServoError(error)) throw error
     throw new ServoError('corrupt', 'file_unreadable', `${path} cannot be read as Parquet: ${messageOf(error)}`, {
-      hint: 'Materialize the asset again. For a source, look at what writes the file.',
+      hint: 'Materialize the asset again. For a source, check the program that writes the file.',
       facts: { path },
       cause: error,
     })

@@ -68,7 +68,7 @@ class RowFile {
     if (surprise !== undefined)
       throw invalid(
         'row_does_not_fit',
-        `row ${this.#rows} has a column ${surprise}, which none of the first ${GROUP_ROWS} rows has`,
+        `row ${this.#rows} has a column ${surprise} that none of the first ${GROUP_ROWS} rows has`,
         'Give the table a zod schema, which names its columns.',
       )
     for (const column of this.#columns) this.#characters += column.push(row, this.#rows)
@@ -179,7 +179,7 @@ function badValue(row: number, { name, type, empty }: Column, value: unknown) {
   return invalid(
     'row_does_not_fit',
     `row ${row} has ${describeValue(value)} in column ${name}, which must be ${kept[type]}${empty === 'never' ? '' : `, ${empty}`}`,
-    'Change the row, or the type of the column in the schema of the table.',
+    'Fix the row, or change the type of the column in the schema.',
   )
 }
 

@@ -31,7 +31,7 @@ function patternOf({ asset_key, uri }: InputRef, partitionKey: string): string {
   if (scheme !== undefined && scheme !== 'file')
     throw invalid(
       'unsupported_uri',
-      `source ${asset_key} is at ${text}, and workers read sources from files`,
+      `source ${asset_key} is at ${text}, but workers can only read sources from files`,
       `Mount or copy it, and write a path relative to the project. Or fetch ${scheme}:// in the body of a table.`,
     )
   // A key without `name=` has one dimension only.

@@ -27,19 +27,14 @@ function real(file: string): string | undefined {
 }
 
 const leadsOut = (path: string): ServoError =>
-  new ServoError(
-    'invalid',
-    'bad_stored_path',
-    `${JSON.stringify(path.slice(0, 200))} is not in the data folder, and is not read`,
-    {
-      hint: 'Materialize the asset again. A worker may only report what it wrote below data/.',
-    },
-  )
+  new ServoError('invalid', 'bad_stored_path', `${JSON.stringify(path.slice(0, 200))} is outside the data folder`, {
+    hint: 'Materialize the asset again. A worker may only report what it wrote below data/.',
+  })
 
 /** For a file that is on record and not there. */
 export function throwMissing(path: string): never {
-  throw new ServoError('corrupt', 'value_missing', `there is nothing at ${path}`, {
-    hint: 'The file was deleted after it was made. Materialize the asset again.',
+  throw new ServoError('corrupt', 'value_missing', `${path} does not exist`, {
+    hint: 'The file was deleted after it was written. Materialize the asset again.',
     facts: { path },
   })
 }

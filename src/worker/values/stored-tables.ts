@@ -102,7 +102,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
 }
 
 function throwUnknownPath(assetKey: string): never {
-  throw new ServoError('not_found', 'value_missing', `the path of the rows of ${assetKey} is not on record`, {
-    hint: 'They were made outside of Servo, or by a version that did not record it. Materialize the asset again.',
+  throw new ServoError('not_found', 'value_missing', `the path of the rows of ${assetKey} was not recorded`, {
+    hint: 'They were materialized outside Servo, or by a version that did not record the path. Materialize the asset again.',
   })
 }

@@ -67,5 +67,5 @@ test('[A79] a project that was never loaded is not taken for one without schedul
   dev.kill('SIGINT')
   await dev.ended
   const why = await project.servo('why', 'schedule', 'nightly')
-  expect(why.stderr).toMatch(/the project cannot be loaded \(.*nonsense.*\).*there is no schedule "nightly"/s)
+  expect(why.stderr).toMatch(/the project cannot be loaded \(.*nonsense.*\).*schedule "nightly" not found/s)
 })

@@ -116,7 +116,9 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
 
   const unfit = await post(dev, 'shop', 'seven', (body) => signed('s2', body, SECRETS.NEW_SECRET))
   expect([unfit.status, await unfit.json()]).toMatchObject([422, { code: 'unfit_message', field: 'order', try: 1 }])
-  expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(/: order does not fit the schema: /)
+  expect((await project.servo('why', 'sensor', 'shop', '--message', 's2')).stdout).toMatch(
+    /: order does not match the schema: /,
+  )
 
   expect((await (await project.client()).sensors.get('shop')).status, 'one message does not fit').toBe('active')
 
@@ -138,5 +140,5 @@ test('[A22][A36][A44][A60][A66] polls, happenings, conditions and dead letters w
   expect((await project.servo('run', 'broken')).code).toBe(1)
   await dev.says(/on-failure {2}triggered {2}message run:/)
   const why = await project.servo('why', 'asset', 'report')
-  expect(why.stdout).toMatch(/report ran because (on-failure|on-orders|files|flaky) asked at/)
+  expect(why.stdout).toMatch(/report ran because sensor (on-failure|on-orders|files|flaky) requested it at/)
 })

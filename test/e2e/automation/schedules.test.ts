@@ -130,7 +130,7 @@ test('commands about schedules work without a server, and say that nothing ticks
   })
   expect(await project.servo('schedules', 'create', 'x', '--cron', '@daily', '--select', 'nope')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('there is no asset "nope"'),
+    stderr: expect.stringContaining('asset "nope" not found'),
   })
   expect(await project.servo('schedule', 'show', 'nightli')).toMatchObject({
     code: 2,

@@ -20,7 +20,9 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
   await project.servo('run', 'mart/revenue', '--key', 'k')
   expect((await project.servo('run', 'raw/orders', '--key', 'k')).code).toBe(2)
   const asset = await said('why', 'asset', 'raw/orders')
-  expect(asset).toMatch(/^raw\/orders ran because the schedule often ticked at [\d: -]+\n {2}last made at [\d: -]+ by run_/)
+  expect(asset).toMatch(
+    /^raw\/orders ran because the schedule often ticked at [\d: -]+\n {2}last materialized at [\d: -]+ by run_/,
+  )
   dev.kill('SIGTERM')
   await dev.ended
 
@@ -31,14 +33,14 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
   expect(await said('why', 'schedule', 'often')).toContain('resume it: servo schedules resume often')
   const [run] = (await project.json('runs', 'list', '--limit', '1')) as { run_id: string }[]
   const failed = await said('why', 'run', run?.run_id ?? '')
-  expect(failed).toMatch(/ failed: mart\/revenue failed at .*: no such column\\u001b\[2J\n {2}because \w+ asked at /)
+  expect(failed).toMatch(/ failed: mart\/revenue failed at .*: no such column\\u001b\[2J\n {2}because \w+ requested it at /)
   const answer = (await project.json('why', 'run', run?.run_id ?? '')) as { verdict: string; because: { code: string }[] }
   expect([answer.verdict, answer.because.map(({ code }) => code)]).toEqual([
     'failed',
     ['task_failed', 'asked_by_user', 'selects'],
   ])
   expect((await said('conflicts')).replace(RUN, 'run_…')).toMatch(
-    /key k {2}user:k\n {2}first {2}\w+ asked at [\d: -]+: mart\/revenue, as run_…\n {2}then {3}\w+ asked at [\d: -]+: raw\/orders\n/,
+    /key k {2}user:k\n {2}first {2}\w+ requested it at [\d: -]+: mart\/revenue, as run_…\n {2}then {3}\w+ requested it at [\d: -]+: raw\/orders\n/,
   )
   expect(await project.json('conflicts')).toMatchObject({ conflicts: [{ kind: 'run_key', run_key: 'user:k' }] })
   const unknown = await project.servo('why', 'schedule', 'oftn')

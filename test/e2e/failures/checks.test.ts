@@ -38,7 +38,7 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
   for (const text of [live, recap, shown]) {
     expect(text).toMatch(/check one row per id failed: 3 duplicate values of id: 7, 9, 12\n/)
     expect(text).toMatch(/check has a region warned: 1 row without region\n/)
-    expect(text).toContain('orders does not pass: one row per id (3 duplicate values of id: 7, 9, 12)')
+    expect(text).toContain('checks of orders failed: one row per id (3 duplicate values of id: 7, 9, 12)')
   }
   for (const text of [recap, shown]) expect(text).toMatch(/\n {2}checks: 1 passed, 1 warned, 1 failed\n/)
 

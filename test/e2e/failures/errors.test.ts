@@ -74,13 +74,13 @@ test('[R5] a task that throws shows type, code, own frames and causes: as it hap
     expect(text).toMatch(/one of them: RangeError: the first/)
     expect(text).toMatch(/one of them: the second/)
     expect(text).toContain(
-      '"just text" was thrown, which is not an Error. Write throw new Error(text), so that it shows where.',
+      '"just text" was thrown instead of an Error. Write throw new Error(text), so that the report has a stack.',
     )
-    expect(text).toContain('undefined was thrown, which is not an Error.')
-    expect(text).toContain('null was thrown, which is not an Error.')
+    expect(text).toContain('undefined was thrown instead of an Error.')
+    expect(text).toContain('null was thrown instead of an Error.')
     expect(text).toContain('round \\u001b[31mand\\u0007 round')
     expect(text).toContain(
-      'what dated returned cannot be kept as JSON: value.rows[1].at is a Date. Return value.rows[1].at.toISOString(), or give the asset an io.',
+      'the value of dated cannot be stored as JSON: value.rows[1].at is a Date. Return value.rows[1].at.toISOString(), or give the asset an io.',
     )
     // DuckDB's error with the line of SQL and a caret below the column, and where the query is.
     expect(text).toMatch(/LINE 2: {5}idd \+ 1\n.* {10,}\^/)

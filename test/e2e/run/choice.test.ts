@@ -28,7 +28,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   const project = projectOf({ 'assets/all.ts': ASSETS, regions: 'eu us' })
   // Nothing has run here: a dry run needs neither a server nor state, and leaves none.
   const first = await project.servo('run', 'report', '--missing', '--dry-run')
-  expect(first.stderr).toContain('report needs total, which was never made')
+  expect(first.stderr).toContain('report needs total, which was never materialized')
   const whole = await project.servo('run', 'quick', 'raw', '--missing', '--dry-run')
   expect(whole.stdout).toMatch(/^would run 13 tasks; nothing is recorded\n/)
   expect(whole.stdout).toMatch(/\n {2}raw\[2025-01-01\.\.2025-01-12\] +12 tasks +never materialized\n/)
@@ -50,21 +50,21 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   }
   expect(await refused()).toMatch(/^error: no assets selected\nhint: .*servo run --stale/)
   expect(await refused('quick', '--partition', 'eu')).toMatch(
-    /^error: the request names the partition eu, and quick has no partitions\n/,
+    /^error: the request names the partition eu, but quick has no partitions\n/,
   )
   expect(await refused('per', '--partition', '*')).toContain('regions has no keys yet; add some: servo partitions add regions')
   expect(await refused('fixed', '--partition', 'latest')).toMatch(
-    /fixed: latest is a window of time, and these partitions are not/,
+    /fixed: `latest` needs a time dimension, but these partitions have none/,
   )
   const missing = await refused('report', '--quiet')
-  expect(missing).toMatch(/^error: report needs total, which was never made\nhint: /)
+  expect(missing).toMatch(/^error: report needs total, which was never materialized\nhint: /)
   expect(await refused('total')).toMatch(
-    /^error: total needs raw\[2025-01-01\], raw\[2025-01-02\], raw\[2025-01-03\] and 9 more, which were never made\n/,
+    /^error: total needs raw\[2025-01-01\], raw\[2025-01-02\], raw\[2025-01-03\] and 9 more, which were never materialized\n/,
   )
   expect(await project.json('runs', 'list'), 'what is refused is not on record').toEqual([])
 
   // The hint is a command that works, however deep the missing inputs are.
-  const [, command = ''] = /hint: Make it in the same run: (.*)\n/.exec(missing) ?? []
+  const [, command = ''] = /hint: Materialize it in the same run: (.*)\n/.exec(missing) ?? []
   expect(command).toBe("servo run 'raw[2025-01-01..2025-01-12]' total report")
   expect(await shell(`${command} --quiet`, project.dir)).toMatchObject({
     code: 0,
@@ -73,9 +73,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
 
   // A plan is made once: keys that the run itself adds are for the next one.
   const listed = await project.servo('run', 'feed', 'lists', 'per', '--partition', '*')
-  expect(listed.stderr).toMatch(
-    /^skipping feed: it is a source, which is made elsewhere\nskipping per: regions has no keys yet/,
-  )
+  expect(listed.stderr).toMatch(/^skipping feed: other programs materialize this source\nskipping per: regions has no keys yet/)
   expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining(' 1 task') })
   project.write('regions', 'eu us asia')
   const again = await project.json('run', 'lists', 'per', '--partition', '*')

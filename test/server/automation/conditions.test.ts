@@ -82,6 +82,6 @@ describe('a server with a schedule that has a condition', () => {
 
   test('[A66] without workers that run code lets the tick fail', async () => {
     const { lastOf } = await open()
-    expect((await lastOf('guarded')).last_tick_reason).toContain('runs no code of the project')
+    expect((await lastOf('guarded')).last_tick_reason).toContain('does not run project code')
   })
 })

@@ -226,8 +226,8 @@ describe('the routes of schedules', () => {
     expect(body.accepted).toMatchObject([{ scheduled_for: toIso(due), run_id: expect.stringMatching(/^run_/) }])
     expect(body.refused.map((one: { reason: string }) => one.reason)).toEqual([
       expect.stringContaining('does not tick at'),
-      expect.stringContaining('has not come yet'),
-      expect.stringContaining('no schedule'),
+      expect.stringContaining('is in the future'),
+      expect.stringContaining('schedule "other" not found'),
     ])
     const [tick] = await led.server.orchestrator.readable.coldRows(scheduleTicks).lookup([[`${id}:${due / 1_000}`]])
     expect(tick).toMatchObject({ status: 'triggered', cause: 'catch_up', requested_by: 'local' })

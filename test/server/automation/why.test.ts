@@ -72,8 +72,8 @@ describe('why a run', () => {
     expect(await say('run', run)).toEqual([
       `${run} failed: b failed at T: it broke`,
       '  1 task was skipped because of b',
-      '  because tester asked at T',
-      '  it makes *',
+      '  because tester requested it at T',
+      '  it materializes *',
     ])
     const good = await world.request('r2', 'a')
     await world.clock.advance(SECOND_MS)
@@ -92,7 +92,7 @@ describe('why a run', () => {
     const said = await say('run', run)
     expect(said[0]).toMatch(new RegExp(`^${run} is running: a has been running since T`))
     expect(said.slice(1, 4)).toEqual([
-      '  d failed at attempt 1 and is tried again at T: it broke',
+      '  d failed at attempt 1 and will be retried at T: it broke',
       '  b waits for the pool db: its only slot is in use',
       '  c waits for a (running)',
     ])
@@ -114,11 +114,11 @@ describe('why a run', () => {
       after_run_ids: [first],
     })
     await world.orchestrator.submit([event])
-    expect((await say('run', run_id))[0]).toBe(`${run_id} waits: it begins when ${first} has ended`)
+    expect((await say('run', run_id))[0]).toBe(`${run_id} waits: it starts when ${first} has ended`)
     await api.runs.cancel(run_id, 'bo', 'not needed')
     expect((await say('run', run_id)).slice(0, 2)).toEqual([
       `${run_id} was cancelled: bo cancelled it at T: not needed`,
-      '  because ana asked at T',
+      '  because ana requested it at T',
     ])
   })
 
@@ -140,8 +140,8 @@ describe('why a run', () => {
     await world.clock.advance(SECOND_MS)
     const { run_id } = await api.runs.rerun(first, { mode: 'all' }, 'ana')
     const said = await say('run', run_id)
-    expect(said).toContain(`  because all of ${first} was asked for again at T`)
-    expect(said).toContain('    because orders-webhook asked at T (message m_17)')
+    expect(said).toContain(`  because it reruns all of ${first}, requested at T`)
+    expect(said).toContain('    because sensor orders-webhook requested it at T (message m_17)')
   })
 })
 
@@ -155,12 +155,12 @@ describe('why an asset', () => {
     await world.clock.advance(SECOND_MS)
     const said = await say('asset', 'a', { partition: today })
     expect(said.slice(0, 2)).toEqual([
-      `a[${today}] ran because orders-webhook asked at T (message m_17)`,
-      `  last made at T by ${run}`,
+      `a[${today}] ran because sensor orders-webhook requested it at T (message m_17)`,
+      `  last materialized at T by ${run}`,
     ])
     expect(said).toContain('  the sensor orders-webhook may run any asset')
-    expect((await say('asset', 'a'))[0]).toMatch(/^a is stale: 1 of \d+ partitions is up to date, \d+ were never made$/)
-    expect((await say('asset', 'z'))[0]).toMatch(/^z was never made: the sensor orders-webhook may run any asset/)
+    expect((await say('asset', 'a'))[0]).toMatch(/^a is stale: 1 of \d+ partitions is up to date, \d+ were never materialized$/)
+    expect((await say('asset', 'z'))[0]).toMatch(/^z was never materialized: the sensor orders-webhook may run any asset/)
   })
 
   test('[A64] is stale or failed: the cause, and what would run it', async () => {
@@ -174,13 +174,13 @@ describe('why an asset', () => {
     expect((await say('asset', 'b')).at(-1)).toBe('  no schedule and no sensor runs it')
     await world.request('r2', 'a')
     await world.clock.advance(SECOND_MS)
-    expect((await say('asset', 'b'))[0]).toMatch(/^b is stale: a was made again, since T/)
+    expect((await say('asset', 'b'))[0]).toMatch(/^b is stale: a was materialized again, since T/)
     isBad = true
     const bad = await world.request('r3', 'b')
     await world.clock.advance(SECOND_MS)
     expect((await say('asset', 'b')).slice(0, 2)).toEqual([
       `b is stale: the last attempt failed at T in ${bad}: it broke`,
-      '  because tester asked at T',
+      '  because tester requested it at T',
     ])
   })
 
@@ -273,12 +273,12 @@ describe('the routes', () => {
 
   test.each([
     ['/why/schedule/nigtly', 404, 'no_such_schedule', 'Did you mean nightly?'],
-    ['/why/sensor/inbox', 404, 'no_such_sensor', 'servo sensors list shows those there are.'],
-    ['/why/run/run_aaaa', 404, 'no_such_run', 'servo runs list shows the newest.'],
+    ['/why/sensor/inbox', 404, 'no_such_sensor', '`servo sensors list` lists all sensors.'],
+    ['/why/run/run_aaaa', 404, 'no_such_run', '`servo runs list` lists the newest runs.'],
     ['/why/asset/order', 404, 'no_such_asset', 'Did you mean orders?'],
     ['/why/shedule/nightly', 404, 'no_such_kind', 'Did you mean schedule?'],
     ['/why/schedule/nightly?at=noon', 400, 'bad_moment', expect.stringContaining('05:00')],
-    ['/why/asset/orders?at=05:00', 400, 'bad_query', 'Leave it out, or give partition.'],
+    ['/why/asset/orders?at=05:00', 400, 'bad_query', 'Remove it, or pass partition.'],
     ['/why/asset/orders?colour=red', 400, 'bad_query', 'This route takes at, partition, message.'],
     ['/conflicts?limit=0', 400, 'bad_query', undefined],
   ])('[A61][A65] GET %s is refused with %d %s', async (path, status, code, hint) => {

@@ -312,7 +312,7 @@ describe('a sensor', () => {
     expect(shown).toEqual([
       expect.stringMatching(/^triggered {2}message m1: \w+$/),
       expect.stringMatching(new RegExp(`^triggered {2}message m2: ${used.source}$`)),
-      expect.stringMatching(/message m3: \w+, no new run: key same was used for something else by .* \(servo conflicts\)$/),
+      expect.stringMatching(/message m3: \w+, no new run: key same was used for another request by .* \(servo conflicts\)$/),
     ])
     sensing.evaluator.script = () => ({
       report: { outcome: 'requests', runs: [], partition_keys_added: [{ set_name: 'customers', keys: ['acme'] }] },

@@ -31,8 +31,8 @@ test('[A78] sensors that wait for each other are stopped after 50 runs, with a d
   expect(asked()).toBe(50)
   // The run of the user is the first that a sensor hears of, so the fiftieth run of a sensor is one of orders.
   const last_error = sensing.state('on-orders')?.last_error
-  expect(last_error).toContain('sensors asked for 50 runs in a row, each because of the one before')
-  expect(last_error).toContain('let on-orders ask for nothing that leads back to it.')
+  expect(last_error).toContain('sensors requested 50 runs in a row, each triggered by the one before')
+  expect(last_error).toContain('change on-orders so that its runs do not lead back to it.')
 
   await request('second')
   await sensing.clock.advance(3 * SECOND_MS)

@@ -118,14 +118,21 @@ describe('a sensor without code', () => {
   test.each([
     ['POST', '', { ...made, config: poll }, 400, 'bad_sensor', 'only code can poll'],
     ['POST', '', { ...made, asset_selection: [] }, 400, 'bad_sensor', 'says what it runs'],
-    ['POST', '', { ...made, asset_selection: ['ordrs'] }, 400, 'bad_selection', 'there is no asset "ordrs"'],
+    ['POST', '', { ...made, asset_selection: ['ordrs'] }, 400, 'bad_selection', 'asset "ordrs" not found'],
     ['POST', '', { ...made, config: { ...webhook, verify: 'github' } }, 400, 'bad_sensor', 'name the secret'],
     ['POST', '', { ...made, config: { ...webhook, fixed: { key: 'id' } } }, 400, 'bad_body', 'JSON pointer'],
     ['POST', '', { ...made, has_code: true }, 400, 'bad_body', 'has_code'],
-    ['POST', '', { ...made, name: 'files' }, 409, 'sensor_exists', 'there is a sensor files already'],
-    ['POST', '', { ...made, config: { ...webhook, path: 'taken' } }, 409, 'path_taken', 'hook has the path taken'],
-    ['PATCH', '/files', { max_tries: 1 }, 409, 'declared_in_code', 'files is declared in the code'],
-    ['DELETE', '/files', undefined, 409, 'declared_in_code', 'files is declared in the code'],
+    ['POST', '', { ...made, name: 'files' }, 409, 'sensor_exists', 'sensor files already exists'],
+    [
+      'POST',
+      '',
+      { ...made, config: { ...webhook, path: 'taken' } },
+      409,
+      'path_taken',
+      'the path taken is already used by hook',
+    ],
+    ['PATCH', '/files', { max_tries: 1 }, 409, 'declared_in_code', 'files is declared in the project code'],
+    ['DELETE', '/files', undefined, 409, 'declared_in_code', 'files is declared in the project code'],
     ['GET', '/fils', undefined, 404, 'no_such_sensor', 'fils'],
     ['GET', '/files/evals?cursor=x', undefined, 400, 'bad_cursor', 'cursor'],
     ['GET', '/files/evals?limit=1001', undefined, 400, 'bad_query', 'limit'],
@@ -133,7 +140,7 @@ describe('a sensor without code', () => {
     ['POST', '/files/reset-cursor', { cursor: '2025-' }, 400, 'bad_cursor_text', 'JSON'],
     ['POST', '/files/pause?expected_state_version=', {}, 400, 'bad_query', 'expected_state_version'],
     ['POST', '/files/evaluate', { data: 1 }, 400, 'takes_no_message', 'files polls'],
-    ['POST', '/hook/evaluate', {}, 400, 'data_missing', 'its data is needed'],
+    ['POST', '/hook/evaluate', {}, 400, 'data_missing', 'hook needs a message to evaluate'],
     ['POST', '/hook/dead-letters/m1/replay', {}, 404, 'no_such_message', 'm1'],
   ])('[A53] %s %s %j is refused with %d %s and records nothing', async (method, path, body, status, code, words) => {
     const desk = await Desk.open()
@@ -175,7 +182,7 @@ describe('a change of a sensor', () => {
     await desk.led.clock.advance(MINUTE_MS)
     expect((await desk.post('/files/pause')).body).toMatchObject({
       accepted_event_id: null,
-      message: 'sensor was paused already',
+      message: 'sensor was already paused',
     })
     expect((await desk.get('/files')).body).toMatchObject({
       ...{ status: 'paused', status_reason: 'paused by ada: too loud', next_poll_at: null },
@@ -334,7 +341,9 @@ describe('an evaluation by hand', () => {
     for (const message of ['a/1', 'b']) await desk.fail('hook', message, 1)
     const waits = await desk.post('/hook/dead-letters/a%2F1/replay', { request_id: 'r1' })
     expect([waits.status, waits.body]).toMatchObject([202, { message_id: 'a/1', evaluation: null }])
-    expect(waits.body.message).toBe('a/1 may be tried again. Its body was not kept: wait for the sender, or pass --data.')
+    expect(waits.body.message).toBe(
+      'message replayed: a/1 is tried again when its sender delivers it. Servo does not keep its body: to try it now, pass --data.',
+    )
     expect(await desk.post('/hook/dead-letters/a%2F1/replay', { request_id: 'r1' })).toEqual(waits)
     expect((await desk.post('/hook/dead-letters/a%2F1/replay')).body).toMatchObject({ status: 409, current: 'failing' })
     expect(desk.deliveries.delivered).toEqual([])
@@ -379,7 +388,7 @@ describe('an evaluation by hand', () => {
     await desk.fail('watch', id, 1)
     const replay = `/watch/dead-letters/${encodeURIComponent(id)}/replay`
     expect((await desk.post(replay)).body.message).toMatch(/tried again at 20\S+, because the sensor waits after errors/)
-    expect((await desk.post(replay)).body.hint).toContain('It is tried again without that.')
+    expect((await desk.post(replay)).body.hint).toContain('Servo will try it again by itself.')
     await desk.fail('watch', id, 2)
     await desk.post('/watch/resume')
     expect((await desk.post(replay)).body.message).toBe('message replayed: it is tried again at once')

@@ -49,7 +49,7 @@ test('a webhook is shown with its URL, what it refused, and the secret that is n
   const senders = { url, audience: null, missing_secrets: ['SHOP'], refused: { secret_missing: 2, bad_token: 1 } }
   expect(shown({ config }, senders)).toMatchObject({
     address: url,
-    wrong: 'its secret SHOP is not set in the environment of the server, so its senders are refused',
+    wrong: 'its secret SHOP is not set in the environment of the server, so its messages are refused',
     refused: '2 secret_missing, 1 bad_token, since the server started',
   })
 })

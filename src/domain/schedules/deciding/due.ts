@@ -97,7 +97,7 @@ const pauseFacts = ({ at, by, reason, everything }: Pause): ReasonFacts => ({
 
 const limitText = (most: number): string =>
   most === 0
-    ? 'missed while no server ran; the schedule catches up on nothing'
+    ? 'missed while no server ran; the schedule has no catch-up'
     : most === 1
       ? 'missed while no server ran; only the newest missed tick is caught up'
       : `missed while no server ran; only the newest ${most} missed ticks are caught up`

@@ -70,21 +70,25 @@ describe('the result of an evaluation', () => {
     ['an error', { error: 'no such column' }, 'no such column'],
     ['an error without a word', { error: '' }, 'no reason was given'],
     ['too long a time', { timedOut: true }, 'it took longer than its timeout of 2000 ms'],
-    ['1,001 runs', { runs: Array.from({ length: 1_001 }, () => orders) }, 'it asked for 1001 runs, more than the 1000'],
+    [
+      '1,001 runs',
+      { runs: Array.from({ length: 1_001 }, () => orders) },
+      'it requested 1001 runs; the limit of one evaluation is 1000. Return the first of them and a cursor that points after them, or request a backfill.',
+    ],
     ['an endless cursor', { runs: [], cursor: 'x'.repeat(65_537) }, 'its cursor has 65537 characters'],
     [
       'an unknown asset among others',
       { runs: [orders, { asset_selection: ['order'] }] },
-      'there is no asset order. Did you mean orders?',
+      'asset order not found. Did you mean orders?',
     ],
-    ['a partition that is none', { runs: [{ asset_selection: ['orders[2025-01-15]'] }] }, 'orders has no partitions'],
+    ['an invalid partition', { runs: [{ asset_selection: ['orders[2025-01-15]'] }] }, 'orders has no partitions'],
     [
       'more keys than an event has room for',
       {
         runs: [],
         partition_keys_added: [{ set_name: 's', keys: Array.from({ length: 10_000 }, (_, n) => `${n}${'k'.repeat(100)}`) }],
       },
-      'more than the 900000 of an event',
+      'its result has 1069239 bytes; the limit is 900000. Return fewer keys or runs at a time.',
     ],
   ]
   test.each(bad)('[A31] %s is an error on record, and makes no run at all', (_, result, error) => {
@@ -103,7 +107,7 @@ describe('the result of an evaluation', () => {
     expect(recorded(sensor, { runs: [orders, { asset_selection: ['revenue'] }] })).toMatchObject({
       evaluation: {
         status: 'error',
-        error: expect.stringContaining('it asked for revenue, which is not among what inbox may run'),
+        error: expect.stringContaining('it requested revenue, which inbox may not run. Add it to `select` of the sensor.'),
       },
       runs: [],
     })
@@ -158,9 +162,12 @@ describe('a sensor without code', () => {
   })
 
   test.each([
-    [{ 'a/b': 7 }, 'the partition of the run is at /order/0/date of the message, where there is nothing'],
-    [{ order: [{ date: '2025-01-14' }], 'a/b': null }, 'the key of the run is at /a~1b of the message, where there is null'],
-    ['text', 'where there is nothing'],
+    [{ 'a/b': 7 }, 'the partition of the run must be a string or a number at /order/0/date of the message, not nothing.'],
+    [
+      { order: [{ date: '2025-01-14' }], 'a/b': null },
+      'the key of the run must be a string or a number at /a~1b of the message, not null.',
+    ],
+    ['text', 'the partition of the run must be a string or a number at /order/0/date of the message, not nothing.'],
   ])('[A30] fails with a message that does not name them: %j', (body, error) => {
     const sensor = fixed()
     expect(recorded(sensor, fixedResult(sensor.definition, body)).evaluation?.error).toContain(error)

@@ -103,9 +103,7 @@ export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
   }
   const bytes = Buffer.byteLength(JSON.stringify(evaluated))
   if (bytes > MAX_BYTES)
-    return failed(
-      `its result takes ${bytes} bytes, more than the ${MAX_BYTES} of an event. Return fewer keys or runs at a time.`,
-    )
+    return failed(`its result has ${bytes} bytes; the limit is ${MAX_BYTES}. Return fewer keys or runs at a time.`)
   return [newEvent(SensorEvaluated, evaluated, context), ...requests.map((request) => requestRun(request).event)]
 }
 
@@ -144,20 +142,20 @@ function requestOf(
 }
 
 const timedOut = ({ timeout_ms, sensor_name }: Readonly<SensorRow>): string =>
-  `it took longer than its timeout of ${timeout_ms} ms. Do less at a time in ${sensor_name}, or give it a longer timeout.`
+  `it took longer than its timeout of ${timeout_ms} ms. Do less at a time in ${sensor_name}, or raise its timeout.`
 
 function tooMuch({ runs, cursor }: Extract<EvaluationResult, { runs: unknown }>): string | undefined {
   if (runs.length > MAX_RUNS)
-    return `it asked for ${runs.length} runs, more than the ${MAX_RUNS} of one evaluation. Return the first of them and a cursor after them, or ask for a backfill.`
+    return `it requested ${runs.length} runs; the limit of one evaluation is ${MAX_RUNS}. Return the first of them and a cursor that points after them, or request a backfill.`
   if ((cursor?.length ?? 0) > MAX_CURSOR)
-    return `its cursor has ${cursor?.length} characters, more than the ${MAX_CURSOR} that are kept. Keep what was seen elsewhere, and here how far.`
+    return `its cursor has ${cursor?.length} characters; the limit is ${MAX_CURSOR}. Keep only a position in the cursor.`
   return undefined
 }
 
 /** Sensors that ask for what another of them watches may never end, unless somebody stops them. Trying again would not change the count. */
 function tooManyInARow({ definition, chain = 0 }: EvaluationToRecord, runs: readonly AskedRun[]): string | undefined {
   if (chain < MAX_CHAIN || runs.length === 0) return undefined
-  return `sensors asked for ${chain} runs in a row, each because of the one before, and may not ask for another. If they wait for each other, let ${definition.sensor_name} ask for nothing that leads back to it.`
+  return `sensors requested ${chain} runs in a row, each triggered by the one before; that is the limit. If sensors trigger each other, change ${definition.sensor_name} so that its runs do not lead back to it.`
 }
 
 /** What is wrong with the runs, before any of them is requested: a result counts whole or not at all. */
@@ -170,7 +168,7 @@ function wrongRun({ definition, at }: EvaluationToRecord, runs: readonly AskedRu
       if ('error' in chosen) return chosen.error
       const stranger = allowed && chosen.order.find((key) => !allowed.has(key))
       if (stranger !== undefined)
-        return `it asked for ${stranger}, which is not among what ${definition.sensor_name} may run. Add it to the assets of the sensor.`
+        return `it requested ${stranger}, which ${definition.sensor_name} may not run. Add it to \`select\` of the sensor.`
     }
     return undefined
   } catch (error) {

@@ -13,7 +13,7 @@ export function fixedResult({ config, asset_selection }: Readonly<SensorRow>, me
     if (typeof value !== 'string' && typeof value !== 'number') {
       const found = value === undefined ? 'nothing' : value === null ? 'null' : `a value of type ${typeof value}`
       return {
-        error: `the ${part} of the run is at ${pointer || 'the root'} of the message, where there is ${found}. Send a text or a number there.`,
+        error: `the ${part} of the run must be a string or a number at ${pointer || 'the root'} of the message, not ${found}.`,
         unfit_field: fieldAt(pointer),
       }
     }

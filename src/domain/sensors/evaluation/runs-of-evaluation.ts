@@ -40,6 +40,6 @@ export interface Writing {
 export function whyNoNewRun({ run_id, run_key, key, conflict, requested_at }: RunOfEvaluation, { run, when }: Writing): string {
   const by = `by ${run?.(run_id) ?? run_id} at ${when(requested_at)}`
   return conflict
-    ? `key ${key ?? run_key} was used for something else ${by} (servo conflicts)`
+    ? `key ${key ?? run_key} was used for another request ${by} (servo conflicts)`
     : `key ${key ?? run_key} was used ${by}`
 }

@@ -8,20 +8,20 @@ export type HappeningFacts = WithoutMoment<Happening>
 
 export const sensorHappenings = defineTable({
   name: 'sensor_happenings',
-  doc: 'What happened that asset and run sensors watch, until it is evaluated. Each is a message to one sensor.',
+  doc: 'Events of this workspace that asset and run sensors watch, until they are evaluated. Each is a message to one sensor.',
   key: ['sensor_id', 'message_id'],
   storage: { kind: 'hot' },
   columns: {
     sensor_id: col.string('The sensor that watches.'),
     message_id: col.string('The same for the same happening, however often it is reported.'),
-    happening: col.json<HappeningFacts>('What happened; the code of the sensor gets it with the moment.'),
+    happening: col.json<HappeningFacts>('The event, as the code of the sensor gets it.'),
     happened_at: col.timestamp('When it happened. A sensor gets the oldest first.'),
     chain: col.optional(
       col.int(
         'How many runs in a row sensors had asked for when it happened; null if no sensor asked for its run, or a user replayed it.',
       ),
     ),
-    dead: col.boolean('Whether it failed too often. Then it waits until a user replays it.'),
+    dead: col.boolean('True if it is a dead letter, which waits until a user replays it.'),
   },
 })
 

@@ -27,8 +27,10 @@ describe('the assets that a sensor watches', () => {
   })
 
   test('[A57] must exist, and a selection that needs the graph must be resolved before it is recorded', () => {
-    expect(() => watchedKeys(['raw/order'], graph)).toThrow('there is no asset "raw/order"')
-    expect(() => watchedKeys(['tag:stage=lead'], graph)).toThrow('no asset is selected by tag:stage=lead')
+    expect(() => watchedKeys(['raw/order'], graph)).toThrow('asset "raw/order" not found')
+    expect(() => watchedKeys(['tag:stage=lead'], graph)).toThrow(
+      'tag:stage=lead selects no asset, so there is nothing to watch',
+    )
     const sensor = { sensor_id: 's', sensor_name: 's', definition_hash: 'h', request_id: 'r' }
     const config = { type: 'asset', assets: ['raw/*', 'tag:stage=gold'] }
     const refused = SensorDefined.parse({ ...sensor, config })

@@ -17,8 +17,8 @@ export function watchedKeys(selections: readonly string[], graph: AssetGraph): s
       : selectedAssets(graph, [selection])
     if (isWildcard) watched.add(selection)
     else if (keys.length === 0)
-      throw new ServoError('invalid', 'watches_nothing', `no asset is selected by ${selection}, so there is nothing to watch`, {
-        hint: `servo assets list ${JSON.stringify(selection)} shows what a selection means.`,
+      throw new ServoError('invalid', 'watches_nothing', `${selection} selects no asset, so there is nothing to watch`, {
+        hint: `servo assets list ${JSON.stringify(selection)} shows what a selection matches.`,
       })
     for (const key of keys) {
       if (!isWildcard) watched.add(key)

@@ -167,7 +167,7 @@ function checkLies(
   throw new ServoError(
     'invalid',
     'bad_stored_path',
-    `${task_key} is made from ${what}, which is said to lie at ${JSON.stringify(path?.slice(0, 200))}: nothing of ${upstream} is kept there`,
+    `${task_key} needs ${what}, but its recorded path ${JSON.stringify(path?.slice(0, 200))} is not in the data of ${upstream}`,
     { hint: `Materialize ${what} again.` },
   )
 }
@@ -188,30 +188,30 @@ function valueIn(row: StatusRow | undefined): StoredValue | undefined {
 
 function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {
   const what = key === undefined ? `a partition of ${upstream}` : taskKey(upstream, key)
-  return new ServoError('not_found', 'upstream_missing', `${task_key} is made from ${what}, which does not exist`, {
+  return new ServoError('not_found', 'upstream_missing', `${task_key} needs ${what}, which does not exist`, {
     hint: 'Give this asset a later start, or its upstream an earlier one.',
   })
 }
 
 const unmapped = ({ task_key }: Readonly<TaskRow>, upstream: string): ServoError =>
-  new ServoError(
-    'not_found',
-    'upstream_missing',
-    `no mapping determines the partition of ${upstream} from which ${task_key} is made`,
-    {
-      hint: `Name its key in the table of .map() of ${upstream}.`,
-    },
-  )
+  new ServoError('not_found', 'upstream_missing', `${task_key} maps to no partition of ${upstream}`, {
+    hint: `Add its key to .map() of ${upstream}.`,
+  })
 
 const takesOne = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
-  new ServoError('invalid', 'several_values', `${task_key} takes one partition of ${upstream}, and ${count} overlap it`, {
-    hint: 'Their windows begin at other moments. Take them as a Map: .window({ from: 0, to: 0 }).',
+  new ServoError('invalid', 'several_values', `${task_key} needs one partition of ${upstream}, but ${count} overlap it`, {
+    hint: 'Their windows begin at different times. Take them as a Map: .window({ from: 0, to: 0 }).',
   })
 
 const tooManyValues = ({ task_key }: Readonly<TaskRow>, upstream: string, count: number): ServoError =>
-  new ServoError('invalid', 'too_many_values', `${task_key} is made from ${count} partitions of ${upstream}`, {
-    hint: `Up to ${MAX_VALUES} can be inputs. List it in deps and read the data in the body.`,
-  })
+  new ServoError(
+    'invalid',
+    'too_many_values',
+    `${task_key} needs ${count} partitions of ${upstream}; the limit is ${MAX_VALUES}`,
+    {
+      hint: 'List the asset in `deps` instead and read its data in the body.',
+    },
+  )
 
 function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, absent: readonly string[]): ServoError {
   const [first = ''] = absent
@@ -219,12 +219,12 @@ function neverMade(task: Readonly<TaskRow>, name: string, upstream: string, abse
   return new ServoError(
     'not_found',
     'input_missing',
-    `${task.task_key} needs ${taskKey(upstream, first)}${more} (its input ${name}), which was never made`,
+    `${task.task_key} needs ${taskKey(upstream, first)}${more} (its input ${name}), which was never materialized`,
     {
       hint:
         first === ''
           ? `Run it too: servo run "+key:\\"${task.asset_key}\\""`
-          : `Make it first: servo run ${upstream} --partition ${first}`,
+          : `Materialize it first: servo run ${upstream} --partition ${first}`,
     },
   )
 }

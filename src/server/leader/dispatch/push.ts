@@ -60,8 +60,8 @@ export class Pusher {
 /** The message has only the origin of the address: the rest may be a secret between us and the queue. */
 function notTaken({ queue, task_key }: QueuedTask, url: string, cause: unknown): ServoError {
   const { origin } = new URL(url)
-  return new ServoError('unavailable', 'push_failed', `the queue ${queue} at ${origin} did not take ${task_key}`, {
-    hint: `The work is pushed again in a while. Check that the service is up, and the address in queues.${queue}.push.`,
+  return new ServoError('unavailable', 'push_failed', `the queue ${queue} at ${origin} did not accept ${task_key}`, {
+    hint: `Servo will push the work again. Check that the service is up, and the address in queues.${queue}.push.`,
     cause,
   })
 }

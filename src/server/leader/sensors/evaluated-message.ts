@@ -33,6 +33,6 @@ export function evaluatedMessage(
   if (parsed.success) return { ...begun, of: 'happening', id: message.id, happening: parsed.data }
   const [issue] = parsed.error.issues
   throw new ServoError('invalid', 'bad_happening', `${issue?.path.join('.') || 'the message'}: ${issue?.message}`, {
-    hint: `${sensor} is told what happened in this workspace: send a JSON object of the type materialized, check_failed or run.`,
+    hint: `${sensor} watches this workspace: send a JSON object of the type materialized, check_failed or run.`,
   })
 }

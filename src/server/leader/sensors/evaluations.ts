@@ -70,7 +70,7 @@ export class Evaluations {
     const rows = this.#options.known.rows()
     const definition = rows.hot(sensorDefinitions).get(sensorId)
     if (definition === undefined)
-      throw new ServoError('not_found', 'no_such_sensor', `there is no sensor ${sensorId}`, { hint: 'servo sensors list' })
+      throw new ServoError('not_found', 'no_such_sensor', `sensor ${sensorId} not found`, { hint: 'servo sensors list' })
     const state = rows.hot(sensorState).get(sensorId)
     return {
       definition: { ...definition },
@@ -161,7 +161,7 @@ function resultOf(report: Exclude<EvaluationReport, { outcome: 'unavailable' }>)
     case 'timed_out':
       return { timedOut: true }
     case 'condition':
-      return { error: 'it answered as the condition of a schedule does. Return runs, or nothing.' }
+      return { error: 'it returned the answer of a schedule condition. Return runs, or nothing.' }
     case 'cancelled':
       return undefined
   }
@@ -172,8 +172,8 @@ export const PROJECT_NOT_LOADED = 'project_not_loaded'
 
 /** The reason is for the owner of the sensor, not for whoever may send to it. */
 const notEvaluated = (reason: string): ServoError =>
-  new ServoError('unavailable', PROJECT_NOT_LOADED, 'no code of the project can be evaluated now', {
-    hint: 'Nothing was recorded. The server says what is wrong; deliver it again when that is mended.',
+  new ServoError('unavailable', PROJECT_NOT_LOADED, 'project code cannot be evaluated at the moment', {
+    hint: 'Nothing was recorded. The server log says what is wrong; send the message again once it is fixed.',
     facts: { retry_after_sec: RETRY_AFTER_SEC, reason },
   })
 
@@ -181,6 +181,6 @@ const notEvaluated = (reason: string): ServoError =>
 const RETRY_AFTER_SEC = 60
 
 const ended = (): ServoError =>
-  new ServoError('unavailable', 'evaluation_ended', 'the evaluation was ended because the server closes', {
-    hint: 'Nothing was recorded. Deliver it again.',
+  new ServoError('unavailable', 'evaluation_ended', 'the evaluation was stopped because the server is shutting down', {
+    hint: 'Nothing was recorded. Send it again.',
   })

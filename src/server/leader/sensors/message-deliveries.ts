@@ -49,14 +49,24 @@ export class MessageDeliveries {
     const { sensor_id, sensor_name } = definition
     const waiting = this.#waiting.get(sensor_id) ?? 0
     if (waiting >= MAX_WAITING)
-      throw new ServoError('unavailable', 'too_many_deliveries', `${MAX_WAITING} deliveries to ${sensor_name} wait already`, {
-        hint: 'Nothing was done with this one. Deliver it again later.',
-      })
+      throw new ServoError(
+        'unavailable',
+        'too_many_deliveries',
+        `${MAX_WAITING} deliveries to ${sensor_name} are already waiting`,
+        {
+          hint: 'Nothing was recorded. Send it again later.',
+        },
+      )
     const bytes = delivery.body_size ?? 0
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES)
-      throw new ServoError('unavailable', 'too_many_deliveries', `messages of ${this.#waitingBytes} bytes wait already`, {
-        hint: 'Nothing was done with this one. Deliver it again later.',
-      })
+      throw new ServoError(
+        'unavailable',
+        'too_many_deliveries',
+        `${this.#waitingBytes} bytes of messages are already waiting`,
+        {
+          hint: 'Nothing was recorded. Send it again later.',
+        },
+      )
     this.#waiting.set(sensor_id, waiting + 1)
     this.#waitingBytes += bytes
     try {

@@ -102,7 +102,7 @@ export class SensorHub implements Deliveries {
     const watched = this.#evaluations.watched(sensorId)
     const { config, sensor_name } = watched.definition
     if (config.type !== 'poll')
-      throw new ServoError('invalid', 'not_a_poll', `${sensor_name} is not polled: it waits for messages`, {
+      throw new ServoError('invalid', 'not_a_poll', `${sensor_name} cannot be polled: it waits for messages`, {
         hint: 'Send it one: servo sensors send',
       })
     const standstill = this.#standstillOf(watched)
@@ -152,8 +152,8 @@ export class SensorHub implements Deliveries {
 
   #checkProject(): void {
     if (this.#isProjectKnown) return
-    throw new ServoError('unavailable', PROJECT_NOT_LOADED, 'the project is not loaded, so that no sensor can be evaluated', {
-      hint: 'The server says what is wrong with the project. Repair it and save, then try again.',
+    throw new ServoError('unavailable', PROJECT_NOT_LOADED, 'the project is not loaded, so no sensor can be evaluated', {
+      hint: 'The server log says what is wrong with the project. Fix it and save, then try again.',
       facts: { retry_after_sec: 60 },
     })
   }
@@ -164,8 +164,8 @@ function takesMessages(definition: Readonly<SensorRow>): void {
 }
 
 const takesNoMessages = ({ sensor_name }: Readonly<SensorRow>): ServoError =>
-  new ServoError('invalid', 'takes_no_messages', `${sensor_name} takes no messages: it is polled`, {
-    hint: 'Ask for a poll instead.',
+  new ServoError('invalid', 'takes_no_messages', `${sensor_name} takes no messages: it polls`, {
+    hint: 'Request a poll instead.',
   })
 
 const notNow = (cause: ServoError): ServoError =>
@@ -178,7 +178,7 @@ function checkMessageId(messageId: string): void {
   const parsed = id.safeParse(messageId)
   if (parsed.success) return
   throw new ServoError('invalid', 'bad_message_id', `the id of the message ${parsed.error.issues[0]?.message}`, {
-    hint: 'Give each message a short id of its own, in one line.',
+    hint: 'Give each message a short id, in one line.',
   })
 }
 

@@ -8,21 +8,21 @@ const refusal = (asked: PreviewBody, toMake = ['raw[d1..d80]']): string => {
   const { message, hint } = neverMade(missing, toMake, asked)
   return `${message}. ${hint}`
 }
-const NEEDS = 'month[2025-01] needs raw[d1], raw[d2], raw[d3] and 77 more, which were never made.'
+const NEEDS = 'month[2025-01] needs raw[d1], raw[d2], raw[d3] and 77 more, which were never materialized.'
 
 test('names the first few inputs that were never made and how many there are, and the command that makes them too', () => {
   expect(refusal({ selection: ['month'], partitions: ['2025-01'] })).toBe(
-    `${NEEDS} Make them in the same run: servo run 'raw[d1..d80]' month --partition 2025-01`,
+    `${NEEDS} Materialize them in the same run: servo run 'raw[d1..d80]' month --partition 2025-01`,
   )
   expect(refusal({ selection: ["owner:'ana'"], only: ['stale'] })).toBe(
-    `${NEEDS} Make them in the same run: servo run 'raw[d1..d80]' 'owner:'\\''ana'\\''' --stale`,
+    `${NEEDS} Materialize them in the same run: servo run 'raw[d1..d80]' 'owner:'\\''ana'\\''' --stale`,
   )
 })
 
 test('where one run cannot be asked for both, they are made first', () => {
-  expect(refusal({ only: ['failed'] })).toBe(`${NEEDS} Make them first: servo run 'raw[d1..d80]'`)
+  expect(refusal({ only: ['failed'] })).toBe(`${NEEDS} Materialize them first: servo run 'raw[d1..d80]'`)
   const scattered = days.filter((_, i) => i % 2 === 0).map((day) => `raw[${day}]`)
   expect(refusal({ selection: ['month'], partitions: ['2025-01'] }, scattered)).toBe(
-    `${NEEDS} Make them first: servo run '+key:"raw"' --missing`,
+    `${NEEDS} Materialize them first: servo run '+key:"raw"' --missing`,
   )
 })

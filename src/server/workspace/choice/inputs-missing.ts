@@ -17,7 +17,7 @@ export function neverMade(
   const [{ by } = { by: '' }] = all
   const shown = all.slice(0, SHOWN_KEYS).map(({ what }) => what)
   const more = all.length > shown.length ? ` and ${all.length - shown.length} more` : ''
-  const message = `${by} needs ${shown.join(', ')}${more}, which ${all.length === 1 ? 'was' : 'were'} never made`
+  const message = `${by} needs ${shown.join(', ')}${more}, which ${all.length === 1 ? 'was' : 'were'} never materialized`
   const isShort = toMake.length <= MAX_SELECTIONS
   // What was never made is stale and missing, but nobody has tried it.
   const isTogether = isShort && selection.length > 0 && !only.includes('failed')
@@ -27,7 +27,7 @@ export function neverMade(
     : []
   const words = [...first, ...(isTogether ? selection : [])].map(quoted)
   const command = ['servo run', ...words, ...flags, ...(isShort ? [] : ['--missing'])].join(' ')
-  const hint = `Make ${all.length === 1 ? 'it' : 'them'} ${isTogether ? 'in the same run' : 'first'}: ${command}`
+  const hint = `Materialize ${all.length === 1 ? 'it' : 'them'} ${isTogether ? 'in the same run' : 'first'}: ${command}`
   return new ServoError('invalid', 'inputs_missing', message, { hint })
 }
 

@@ -73,8 +73,8 @@ function refuseUnpartitioned({ order }: ChosenWork, named: readonly string[], pa
   if (named.length === 0 || order.some((key) => partitions.of(key).definition !== undefined)) return
   const [first = '', ...more] = order
   const assets = more.length === 0 ? `${first} has no partitions` : `none of the ${order.length} assets has partitions`
-  throw new ServoError('invalid', 'no_partitions', `the request names the partition ${named[0]}, and ${assets}`, {
-    hint: 'Leave the partition out: assets without partitions are made as a whole.',
+  throw new ServoError('invalid', 'no_partitions', `the request names the partition ${named[0]}, but ${assets}`, {
+    hint: 'Remove the partition from the request.',
   })
 }
 
@@ -82,7 +82,7 @@ function refuseUnpartitioned({ order }: ChosenWork, named: readonly string[], pa
 function namedSources(selection: readonly string[], graph: AssetGraph): LeftOut[] {
   const named = selection.map((entry) => (graph.assets.has(entry) ? entry : (plainKey(entry) ?? '')))
   const sources = [...new Set(named)].filter((key) => graph.assets.has(key) && !graph.canBeMade(key))
-  return sources.map((key) => ({ asset_key: key, why: 'it is a source, which is made elsewhere' }))
+  return sources.map((key) => ({ asset_key: key, why: 'other programs materialize this source' }))
 }
 
 function whyEmpty(definition: PartitionDefinition | undefined): string {
@@ -95,8 +95,8 @@ const nothingExists = ([first, ...more]: readonly LeftOut[]): ServoError =>
   new ServoError(
     'invalid',
     'no_such_partition',
-    `there is nothing to make of ${first?.asset_key}${more.length > 0 ? ` and ${more.length} more` : ''}: ${first?.why}`,
-    { hint: 'Ask again once there are partitions.' },
+    `there is nothing to materialize for ${first?.asset_key}${more.length > 0 ? ` and ${more.length} more` : ''}: ${first?.why}`,
+    { hint: 'Try again once it has partitions.' },
   )
 
 /** What has to be made first, and the command that makes it too. */

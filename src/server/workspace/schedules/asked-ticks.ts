@@ -78,11 +78,7 @@ export class AskedTicks {
   async trigger(row: Readonly<ScheduleRow>, body: TriggerBody, user: string, check: () => void): Promise<AcceptedTrigger> {
     const { request_id, partitions, scheduled_for } = body
     if (partitions !== undefined && scheduled_for !== undefined)
-      throw refuse(
-        'bad_trigger',
-        'partitions and scheduled_for exclude each other',
-        'Name the partitions, or the moment whose window is meant.',
-      )
+      throw refuse('bad_trigger', '`partitions` and `scheduled_for` cannot be combined', 'Give one of them.')
     const request = request_id ?? this.#known.mintId()
     const tick_id = manualTickId(row.schedule_id, request)
     const before = request_id === undefined ? undefined : await this.#recorded(tick_id)
@@ -144,7 +140,7 @@ export class AskedTicks {
     if (cadenceIfAny(row)?.has(tick) !== true) throw notATick(row, tick)
     if (tick <= row.created_at) throw notDeclaredYet(row, tick)
     if (known?.status === 'triggered' || dry?.has(tick_id))
-      throw refuse('already_triggered', `${row.schedule_name} was triggered for ${inZone(row, tick)} already`)
+      throw refuse('already_triggered', `${row.schedule_name} was already triggered for ${inZone(row, tick)}`)
     const skipped_in = known === undefined && dry === undefined ? await spans.idOf(row.schedule_id, tick) : null
     const { events, partitions } = this.#decided(row, { tick, cause: 'catch_up', tick_id, skipped_in, user, request_id }, dry)
     if (dry !== undefined) {
@@ -204,7 +200,7 @@ export function graphAt(known: Knowledge, tick: number): GraphAtTick {
 
 function refusePartitions(name: string, selecting: Pick<ScheduleRow, 'asset_selection'>, at: GraphAtTick): void {
   if (selectsPartitions(selecting, at)) return
-  throw refuse('no_partitions', `nothing that ${name} selects has partitions`, 'Leave the partitions out.')
+  throw refuse('no_partitions', `${name} selects no asset with partitions`, 'Remove the partitions from the request.')
 }
 
 /** Refuses a schedule that names partitions of assets that have none: it would run without them. */
@@ -255,7 +251,7 @@ const acceptedTick = (
 const inZone = ({ timezone }: Readonly<ScheduleRow>, tick: number): string => momentsIn(timezone, null)(toIso(tick))
 
 const notYet = (row: Readonly<ScheduleRow>, tick: number): ServoError =>
-  refuse('in_the_future', `${inZone(row, tick)} (${row.timezone}) has not come yet`, 'Name a moment that has passed.')
+  refuse('in_the_future', `${inZone(row, tick)} (${row.timezone}) is in the future`, 'Name a time in the past.')
 
 /** It was not due, and nobody missed it. */
 const notDeclaredYet = (row: Readonly<ScheduleRow>, tick: number): ServoError =>
@@ -273,6 +269,6 @@ function notATick(row: Readonly<ScheduleRow>, tick: number): ServoError {
 }
 
 export const reused = (): ServoError =>
-  new ServoError('conflict', 'request_reused', 'the id of this request was used for another one', {
-    hint: 'Use a new id, or repeat the first request exactly.',
+  new ServoError('conflict', 'request_reused', 'another request used this id', {
+    hint: 'Use a new id, or repeat the first request unchanged.',
   })

@@ -73,8 +73,8 @@ export class ScheduleReader {
       idOrName,
       [...all.all()].map((row) => row.schedule_name),
     )
-    throw new ServoError('not_found', 'no_such_schedule', `there is no schedule ${JSON.stringify(idOrName.slice(0, 255))}`, {
-      hint: meant === undefined ? 'servo schedules list shows those there are.' : `Did you mean ${meant}?`,
+    throw new ServoError('not_found', 'no_such_schedule', `schedule ${JSON.stringify(idOrName.slice(0, 255))} not found`, {
+      hint: meant === undefined ? '`servo schedules list` lists all schedules.' : `Did you mean ${meant}?`,
     })
   }
 

@@ -90,8 +90,8 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   ): Promise<AcceptedSchedule> {
     const { schedule_id, schedule_name } = this.#ownedByApi(idOrName)
     if (Object.keys(changes).length === 0)
-      throw new ServoError('invalid', 'no_changes', `nothing is to be changed of ${schedule_name}`, {
-        hint: 'Name what should change, such as cron_expressions or enabled.',
+      throw new ServoError('invalid', 'no_changes', `the request changes nothing of ${schedule_name}`, {
+        hint: 'Name a field to change, such as cron_expressions or enabled.',
       })
     const name = changes.name ?? schedule_name
     const changed = () => scheduleDefinition.parse({ ...definitionOf(this.find(schedule_id)), ...changes })
@@ -160,7 +160,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
         const now = this.#known.rows().hot(scheduleState).get(schedule_id)?.status ?? 'ACTIVE'
         if (now !== status) return undefined
         if (isOff) return `${row.schedule_name} is not paused; ${disabled}`
-        return `schedule was ${status === 'PAUSED' ? 'paused' : 'active'} already`
+        return `schedule was already ${status === 'PAUSED' ? 'paused' : 'active'}`
       },
       message:
         status === 'PAUSED'
@@ -185,7 +185,7 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
   async switchAutomation(status: 'active' | 'paused', body: SwitchBody, user: string): Promise<AcceptedSwitch> {
     const now = await this.automation()
     const request_id = body.request_id ?? this.#known.mintId()
-    if (now.status === status) return { status, message: `automation was ${status} already`, accepted_event_id: null }
+    if (now.status === status) return { status, message: `automation was already ${status}`, accepted_event_id: null }
     const change = { request_id, changed_by: user, reason: body.reason ?? null }
     const event = newEvent(status === 'paused' ? AutomationPaused : AutomationResumed, change, { actor: user })
     const { event_id } = await record(this.#known, [event])
@@ -226,8 +226,8 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
     const all = [...this.#known.rows().hot(scheduleDefinitions).all()]
     const taken = all.find((row) => row.schedule_name === name && row.removed_at === null && row.schedule_id !== scheduleId)
     if (taken === undefined) return
-    throw new ServoError('conflict', 'schedule_exists', `there is a schedule ${name} already`, {
-      hint: taken.origin === 'api' ? 'Change it, or choose another name.' : 'It is declared in the code of the project.',
+    throw new ServoError('conflict', 'schedule_exists', `schedule ${name} already exists`, {
+      hint: taken.origin === 'api' ? 'Update it, or choose another name.' : 'It is declared in the project code.',
       facts: { schedule_id: taken.schedule_id },
     })
   }
@@ -236,14 +236,14 @@ export class Schedules extends ScheduleReader implements SchedulesApi {
     const row = this.find(idOrName)
     if (row.removed_at === null) return row
     throw new ServoError('conflict', 'schedule_removed', `${row.schedule_name} was removed at ${toIso(row.removed_at)}`, {
-      hint: 'Its history stays; declare it again to use it.',
+      hint: 'Its history is kept. Declare it again to use it.',
     })
   }
 
   #ownedByApi(idOrName: string): Readonly<ScheduleRow> {
     const row = this.#present(idOrName)
     if (row.origin === 'api') return row
-    throw new ServoError('conflict', 'declared_in_code', `${row.schedule_name} is declared in the code of the project`, {
+    throw new ServoError('conflict', 'declared_in_code', `${row.schedule_name} is declared in the project code`, {
       hint: `Change it there${row.file === null ? '' : `: ${row.file}${row.line === null ? '' : `:${row.line}`}`}, or pause it.`,
     })
   }

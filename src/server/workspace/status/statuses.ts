@@ -232,10 +232,12 @@ const iso = (ms: number | null | undefined): string | null => (ms === null || ms
 function positionOf({ key, set }: StaleAsset, partition: string | undefined): number {
   if (set.definition === undefined) {
     if (partition === undefined) return 0
-    throw new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: `Ask for ${key} alone.` })
+    throw new ServoError('invalid', 'no_partitions', `${key} has no partitions`, {
+      hint: `Request ${key} without a partition.`,
+    })
   }
   if (partition !== undefined) return positionIn(set, canonicalKey(set.definition, partition))
-  throw new ServoError('invalid', 'partition_wanted', `${key} is made in partitions: which one?`, {
+  throw new ServoError('invalid', 'partition_wanted', `${key} has partitions: which one?`, {
     hint: set.count === 0 ? 'None exists yet.' : `Name one of ${set.count}, from ${set.at(0)} to ${set.at(set.count - 1)}.`,
   })
 }

@@ -80,8 +80,8 @@ function refuseOthers(kind: WhyKind, query: ReasonQuery): void {
   const other = names.find((name) => name !== own && query[name] !== undefined)
   if (other === undefined) return
   const of = { at: 'a schedule', message: 'a sensor', partition: 'an asset' }[other]
-  throw new ServoError('invalid', 'bad_query', `${other} is asked of ${of}, not of a ${kind}`, {
-    hint: own === undefined ? 'Leave it out.' : `Leave it out, or give ${own}.`,
+  throw new ServoError('invalid', 'bad_query', `${other} is for ${of}, not for a ${kind}`, {
+    hint: own === undefined ? 'Remove it.' : `Remove it, or pass ${own}.`,
     facts: { field: other },
   })
 }
