@@ -28,3 +28,10 @@ export function assetKindOf(value: unknown): AssetKind | undefined {
 export function isAsset(value: unknown): value is AnyAsset {
   return assetKindOf(value) !== undefined
 }
+
+/** True if its value is rows: of a table, a source, or a command whose program hands rows back. */
+export function hasRows(asset: AnyAsset): boolean {
+  const { kind, options } = declarationOf(asset) ?? {}
+  if (kind !== 'command') return kind === 'table' || kind === 'source'
+  return (options as { schema?: unknown }).schema !== undefined
+}

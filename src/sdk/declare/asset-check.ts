@@ -1,5 +1,5 @@
 import { checkZoneName } from '../../cron/zone-name.ts'
-import { type AssetKind, isAsset } from '../any-asset.ts'
+import { type AssetKind, hasRows, isAsset } from '../any-asset.ts'
 import { declarationOf } from '../declaration.ts'
 import { durationMs, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
@@ -11,6 +11,7 @@ import { isSchema } from '../standard-schema.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
 import { checkResources, isOutside } from './option-checks.ts'
+import { checkCommand } from './command-check.ts'
 import { isCondition } from './when.ts'
 
 /** The options of each kind of asset. Without this check a misspelled option would do nothing. */
@@ -36,7 +37,7 @@ const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
 const known: Record<AssetKind, readonly string[]> = {
   asset: [...body, 'io'],
   table: [...body, 'schema', 'sql'],
-  command: [...settings, 'run', 'cwd', 'env', 'files', 'pipes'],
+  command: [...settings, 'run', 'inputs', 'output', 'schema', 'checks', 'cwd', 'env', 'files', 'pipes'],
   source: [...described, 'schema', 'uri'],
 }
 
@@ -86,16 +87,17 @@ const membersOf = (value: unknown): GivenOptions =>
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** A range is made as one value, from which no single partition could be read, so the asset must keep its own data. */
-function checkRanges(kind: AssetKind, key: string, { io }: GivenOptions): void {
-  if (kind === 'command' || (kind === 'asset' && io === undefined)) return
+function checkRanges(kind: AssetKind, key: string, { io, schema }: GivenOptions): void {
+  if ((kind === 'command' && schema === undefined) || (kind === 'asset' && io === undefined)) return
   throw invalid(
     'bad_ranges',
     `${kind} ${key} is made in ranges, and a range that is kept by Servo could not be read partition by partition`,
-    'Leave ranges() out, or keep the data yourself: command(), or asset() that returns nothing.',
+    'Leave ranges() out, or keep the data yourself: command() without output, or asset() that returns nothing.',
   )
 }
 
-function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: GivenOptions): void {
+function checkBody(kind: AssetKind, key: string, options: GivenOptions): void {
+  const { run, sql, schema, uri, io, metadata } = options
   if (kind === 'table' || kind === 'source') {
     if (!isSchema(schema))
       throw invalid('bad_schema', `${kind} ${key} has no schema`, 'Write schema: z.object({ id: z.string() }).')
@@ -113,7 +115,7 @@ function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, me
     const words = Array.isArray(run) ? run : []
     if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
       throw invalid('bad_command', `command ${key} has nothing to run`, "Write run: ['python', 'forecast.py'].")
-    return
+    return checkCommand(key, options)
   }
   if (run !== undefined && sql !== undefined)
     throw invalid('run_and_sql', `table ${key} has both run and sql`, 'Keep the one that makes its rows.')
@@ -141,8 +143,12 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
         'Import the asset and write its value, or list its key in deps.',
       )
     const from = isMapped(input) ? input.asset : input
-    if (declarationOf(from)?.kind === 'command')
-      throw invalid('no_value', `input ${name} of ${key} is a command, which keeps its own data`, 'List it in deps.')
+    if (declarationOf(from)?.kind === 'command' && !hasRows(from))
+      throw invalid(
+        'no_value',
+        `input ${name} of ${key} is a command, which keeps its own data`,
+        'List it in deps, or let the command hand rows back: give it output and schema.',
+      )
   }
   if (deps !== undefined && !Array.isArray(deps))
     throw invalid('bad_deps', `deps of ${key} is ${show(deps)}`, "Write a list: deps: [orders, 'raw/customers'].")

@@ -143,8 +143,10 @@ export type TableOptions<Row, Inputs, P, Resources, Metadata> = BodySettings<
 /** A word of a command line, or how to make it from the partition. */
 export type Word<P> = string | ((partition: [P] extends [undefined] ? { readonly key: never } : PartitionOf<P>) => string)
 
-export interface CommandOptions<P> extends Settings<P> {
+export interface CommandSettings<Inputs, P> extends Settings<P> {
   run: readonly Word<P>[]
+  /** Stored values of other assets. The program gets the paths of their files: in `SERVO_INPUT_<NAME>`, and in `extras.inputs` of Pipes. */
+  inputs?: Inputs & Loadable<Inputs, P, DataTable<unknown>>
   /** Relative to the project folder. */
   cwd?: string
   env?: Readonly<Record<string, string>>
@@ -156,6 +158,16 @@ export interface CommandOptions<P> extends Settings<P> {
   /** True if the program uses Dagster Pipes. */
   pipes?: boolean
 }
+
+/** The file by which a program hands rows back. Its ending is its format. */
+export type RowsFile = `${string}.parquet` | `${string}.csv` | `${string}.ndjson`
+
+/** A program keeps its own data, or writes rows into a file of its output folder, `SERVO_OUTPUT`. */
+export type CommandOptions<P, Inputs = Nothing, Row = never> = CommandSettings<Inputs, P> &
+  (
+    | { output: RowsFile; schema: StandardSchemaV1<unknown, Row>; checks?: Checks<DataTable<NoInfer<Row>>> }
+    | { output?: never; schema?: never; checks?: never }
+  )
 
 export interface SourceOptions<Row, P> {
   schema: StandardSchemaV1<unknown, Row>

@@ -64,8 +64,14 @@ export function table<
   return define('table', key, options, table)
 }
 
-/** A program in any language. It keeps its own data, and reports over Dagster Pipes if it speaks it. */
-export function command<const Key extends string, P = undefined>(key: Key, options: CommandOptions<P>): Asset<Key, NoValue, P> {
+/**
+ * A program in any language. It gets the files of its inputs, and reports over Dagster Pipes if it speaks it. It keeps its own data, unless
+ * it hands rows back by the file that `output` names.
+ */
+export function command<const Key extends string, P = undefined, Inputs = Nothing, Row = never>(
+  key: Key,
+  options: CommandOptions<P, Inputs, Row>,
+): Asset<Key, [Row] extends [never] ? NoValue : DataTable<Row>, P> {
   return define('command', key, options, command)
 }
 
