@@ -117,7 +117,8 @@ function fieldOf(schema: unknown): Omit<Field, 'name'> {
     const inner = fieldOf(innerType)
     return inner.empty === 'null' ? inner : { ...inner, empty: 'undefined' }
   }
-  const stored = type === 'enum' ? sameType(Object.values(entries ?? {})) : type === 'literal' ? sameType(values ?? []) : undefined
+  const stored =
+    type === 'enum' ? sameType(Object.values(entries ?? {})) : type === 'literal' ? sameType(values ?? []) : undefined
   const own = stored ?? storedAs(type, format)
   return { type: own === 'json' && !structured.has(type) ? 'any' : own, empty: 'never' }
 }

@@ -8,10 +8,10 @@ import { checkOwn, isMapped, isOwn } from '../partitions/mapped.ts'
 import { isPartitions } from '../partitions/partitions.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { isSchema } from '../standard-schema.ts'
+import { checkCommand } from './command-check.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
 import { checkResources, isOutside } from './option-checks.ts'
-import { checkCommand } from './command-check.ts'
 import { isCondition } from './when.ts'
 
 /** The options of each kind of asset. Without this check a misspelled option would do nothing. */
@@ -115,7 +115,8 @@ function checkBody(kind: AssetKind, key: string, options: GivenOptions): void {
     const words = Array.isArray(run) ? run : []
     if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
       throw invalid('bad_command', `command ${key} has nothing to run`, "Write run: ['python', 'forecast.py'].")
-    return checkCommand(key, options)
+    checkCommand(key, options)
+    return
   }
   if (run !== undefined && sql !== undefined)
     throw invalid('run_and_sql', `table ${key} has both run and sql`, 'Keep the one that makes its rows.')

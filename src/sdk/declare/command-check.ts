@@ -85,11 +85,7 @@ function checkInputNames(key: string, { inputs }: GivenOptions): void {
       )
     const other = taken.get(variable)
     if (other !== undefined)
-      throw invalid(
-        'bad_input_name',
-        `inputs ${other} and ${name} of ${key} would both be ${variable}`,
-        'Rename one of them.',
-      )
+      throw invalid('bad_input_name', `inputs ${other} and ${name} of ${key} would both be ${variable}`, 'Rename one of them.')
     taken.set(variable, name)
   }
 }

@@ -93,7 +93,10 @@ class CsvCutter {
     this.#size += text.length
     if (this.#place === 'quoted') for (const character of text) if (character === '\n') this.#line++
     if (this.#size > MAX_RECORD)
-      throw this.#malformed(`the row of line ${this.#begunIn} has more than ${MAX_RECORD} characters`, ' Perhaps a quote is missing.')
+      throw this.#malformed(
+        `the row of line ${this.#begunIn} has more than ${MAX_RECORD} characters`,
+        ' Perhaps a quote is missing.',
+      )
   }
 
   #endField(): void {

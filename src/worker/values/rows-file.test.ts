@@ -78,12 +78,20 @@ describe('CSV', () => {
   })
 
   test.each<[string, string, RegExp]>([
-    ['a number', 'id,amount\na,1\nb,twelve\n', /^row 2 of bad\.csv \(line 3\) has "twelve" in column amount, which must be a number$/],
+    [
+      'a number',
+      'id,amount\na,1\nb,twelve\n',
+      /^row 2 of bad\.csv \(line 3\) has "twelve" in column amount, which must be a number$/,
+    ],
     ['a whole number', 'big\n1.5\n', /^row 1 of bad\.csv \(line 2\) has "1.5" in column big, which must be a whole number$/],
     ['a time', 'at\n2025-02-30\n', /in column at, which must be a time such as/],
     ['true or false', 'ok\n1\n', /in column ok, which must be true or false$/],
     ['JSON', 'tags\na\n', /in column tags, which must be JSON$/],
-    ['as many fields as the header', 'id,note\n"a\n\nb",1\nc\n', /^row 2 of bad\.csv \(line 5\) has 1 fields, and the header has 2$/],
+    [
+      'as many fields as the header',
+      'id,note\n"a\n\nb",1\nc\n',
+      /^row 2 of bad\.csv \(line 5\) has 1 fields, and the header has 2$/,
+    ],
     ['a closing quote', 'id\n"a\n', /bad\.csv is not CSV: a quote opens in the row of line 2 and is never closed$/],
     ['a field that ends with its quote', 'id\n"a"b\n', /line 2 has "b" behind the closing quote/],
     ['one column of a name', 'id,id\n', /two columns id$/],
@@ -114,18 +122,23 @@ describe('Parquet', () => {
   const select = `SELECT '007' AS id, 1.5::DECIMAL(5, 2) AS amount, 3::BIGINT AS count, 9007199254740993::BIGINT AS big, true AS ok,
     TIMESTAMPTZ '2025-03-01 09:00:00.123Z' AS at, ['a', 'b'] AS tags, NULL::VARCHAR AS note, NULL::VARCHAR AS more`
 
-  test.each(['snappy', 'gzip', 'zstd', 'brotli', 'uncompressed'])('of other programs has the types of the schema (%s)', async (codec) => {
-    const file = path.join(folder, `${codec}.parquet`)
-    const { connection, close } = await openDuckDb()
-    await connection.run(`COPY (${select}) TO '${file}' (FORMAT parquet, COMPRESSION ${codec})`)
-    close()
-    expect(await read(`${codec}.parquet`, fs.readFileSync(file))).toEqual([row])
-  })
+  test.each(['snappy', 'gzip', 'zstd', 'brotli', 'uncompressed'])(
+    'of other programs has the types of the schema (%s)',
+    async (codec) => {
+      const file = path.join(folder, `${codec}.parquet`)
+      const { connection, close } = await openDuckDb()
+      await connection.run(`COPY (${select}) TO '${file}' (FORMAT parquet, COMPRESSION ${codec})`)
+      close()
+      expect(await read(`${codec}.parquet`, fs.readFileSync(file))).toEqual([row])
+    },
+  )
 
   test('has days as text where the schema takes text, and whole numbers in lists as numbers', async () => {
     const file = path.join(folder, 'days.parquet')
     const { connection, close } = await openDuckDb()
-    await connection.run(`COPY (SELECT DATE '2025-03-01' AS day, DATE '2025-03-01' AS at, {a: [1::BIGINT]} AS deep) TO '${file}'`)
+    await connection.run(
+      `COPY (SELECT DATE '2025-03-01' AS day, DATE '2025-03-01' AS at, {a: [1::BIGINT]} AS deep) TO '${file}'`,
+    )
     close()
     const days = z.object({ day: z.string(), at: z.date(), deep: z.object({ a: z.array(z.number()) }) })
     expect(await read('days.parquet', fs.readFileSync(file), days)).toEqual([
@@ -141,9 +154,9 @@ describe('Parquet', () => {
 test('a file that is not there, or is a folder, is refused with its name', async () => {
   fs.mkdirSync(path.join(folder, 'folder.csv'))
   for (const name of ['none.csv', 'folder.csv'])
-    await expect(
-      Array.fromAsync(readRowsFile({ path: path.join(folder, name), name, fields: undefined })),
-    ).rejects.toThrow(`wrote no ${name}`)
+    await expect(Array.fromAsync(readRowsFile({ path: path.join(folder, name), name, fields: undefined }))).rejects.toThrow(
+      `wrote no ${name}`,
+    )
 })
 
 test('text that is not UTF-8 is refused', async () => {

@@ -60,7 +60,11 @@ function headerOf(texts: readonly (string | undefined)[], name: string): string[
   const seen = new Set<string>()
   return texts.map((text, i) => {
     if (text === undefined || text === '')
-      throw invalid('output_unreadable', `column ${i + 1} of ${name} has no name`, 'Write the names of the columns into the first line.')
+      throw invalid(
+        'output_unreadable',
+        `column ${i + 1} of ${name} has no name`,
+        'Write the names of the columns into the first line.',
+      )
     if (seen.has(text)) throw invalid('output_unreadable', `${name} has two columns ${text}`, 'Give one of them another name.')
     seen.add(text)
     return text
