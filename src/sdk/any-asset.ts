@@ -1,4 +1,4 @@
-import { declarationOf } from './declaration.ts'
+import { declarationOf, optionsOf } from './declaration.ts'
 
 /** Exists only in types: carries the type of the value. */
 export declare const carries: unique symbol
@@ -31,7 +31,7 @@ export function isAsset(value: unknown): value is AnyAsset {
 
 /** True if its value is rows: of a table, a source, or a command whose program hands rows back. */
 export function hasRows(asset: AnyAsset): boolean {
-  const { kind, options } = declarationOf(asset) ?? {}
+  const kind = assetKindOf(asset)
   if (kind !== 'command') return kind === 'table' || kind === 'source'
-  return (options as { schema?: unknown }).schema !== undefined
+  return optionsOf<{ schema?: unknown }>(asset).schema !== undefined
 }

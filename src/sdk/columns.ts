@@ -80,7 +80,7 @@ function typeOfValue(value: unknown): ColumnType {
 }
 
 /** A member of a row as its schema takes it, before it transforms anything. */
-export interface Field {
+export interface RowField {
   readonly name: string
   /** `any` if the schema takes values of several types, or does not say. */
   readonly type: ColumnType | 'any'
@@ -89,9 +89,9 @@ export interface Field {
 }
 
 /** The fields that a schema takes, or undefined when it does not declare any. */
-export const fieldsOf = (schema: StandardSchemaV1): readonly Field[] | undefined => fieldsIn(schema)
+export const fieldsOf = (schema: StandardSchemaV1): readonly RowField[] | undefined => fieldsIn(schema)
 
-function fieldsIn(schema: unknown): readonly Field[] | undefined {
+function fieldsIn(schema: unknown): readonly RowField[] | undefined {
   const { type, shape, in: taken, innerType } = definitionIn(schema)
   if (type === 'pipe') return fieldsIn(taken)
   if (type === 'readonly') return fieldsIn(innerType)
@@ -104,7 +104,7 @@ const fillers = new Set(['optional', 'default', 'prefault', 'catch'])
 /** What text can hold only as JSON. */
 const structured = new Set(['object', 'array', 'tuple', 'record'])
 
-function fieldOf(schema: unknown): Omit<Field, 'name'> {
+function fieldOf(schema: unknown): Omit<RowField, 'name'> {
   const { type = '', innerType, in: taken, format, values, entries } = definitionIn(schema)
   if (type === 'pipe') return fieldOf(taken)
   if (type === 'readonly') return fieldOf(innerType)

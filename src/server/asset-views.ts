@@ -190,7 +190,7 @@ SET VARIABLE servo_view_${number} = (SELECT CASE WHEN (${some}) THEN ${quoteText
 CREATE OR REPLACE TEMP VIEW ${quoteName(asset.name)} AS SELECT * FROM query(getvariable('servo_view_${number}'));
 `
   })
-  return `-- The data of assets: current materializations, with the partition as columns. servo_data lists the files.
+  return `-- The data of assets: current materializations, with columns for the partition. servo_data lists the files.
 ${filesTable(assets, { plain: '', spelled: '' }, 'TEMP ')}
 
 ${views.join('\n')}`

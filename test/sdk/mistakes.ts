@@ -172,6 +172,32 @@ asset('instance', { run: () => ({ price: new Money() }) })
 // @ts-expect-error 43 nor bytes
 asset('bytes', { run: () => new Uint8Array(3) })
 
+const scores = command('scores', { run: ['x'], output: 'rows.csv', schema: id })
+table('from-scores', {
+  schema: id,
+  inputs: { scores },
+  // @ts-expect-error 44 no such column in the rows that a program hands back
+  run: async ({ scores }) => (await scores.rows()).map((row) => ({ id: row.idd })),
+})
+
+// @ts-expect-error 45 rows need a schema
+command('no-schema', { run: ['x'], output: 'rows.csv' })
+
+// @ts-expect-error 46 and a file
+command('no-file', { run: ['x'], schema: id })
+
+// @ts-expect-error 47 of a format that can be read
+command('sheet', { run: ['x'], output: 'rows.xlsx', schema: id })
+
+// @ts-expect-error 48 no such column to check
+command('checked', { run: ['x'], output: 'rows.csv', schema: id, checks: { u: check.unique('idd') } })
+
+// @ts-expect-error 49 checks need rows
+command('own-data', { run: ['x'], checks: { u: () => true } })
+
+// @ts-expect-error 50 the input keeps its own data
+command('from-command', { run: ['x'], inputs: { forecast } })
+
 interface Tree {
   name: string
   parent?: string

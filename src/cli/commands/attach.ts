@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { orchestration } from '../../domain/index.ts'
-import { Paths } from '../../engine/paths.ts'
 import { allTables } from '../../engine/fold/state.ts'
+import { Paths } from '../../engine/paths.ts'
 import { ATTACH_NAMES, attachScript } from '../../engine/sql/attach-script.ts'
 import { attachAssets, DEFINITIONS, viewedAssets } from '../../server/asset-views.ts'
 import { rowsOfNewest } from '../../server/sql-rows.ts'

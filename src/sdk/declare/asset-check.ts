@@ -8,7 +8,7 @@ import { checkOwn, isMapped, isOwn } from '../partitions/mapped.ts'
 import { isPartitions } from '../partitions/partitions.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { isSchema } from '../standard-schema.ts'
-import { checkCommand } from './command-check.ts'
+import { checkProgram } from './command-check.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
 import { checkResources, isOutside } from './option-checks.ts'
@@ -115,7 +115,7 @@ function checkBody(kind: AssetKind, key: string, options: GivenOptions): void {
     const words = Array.isArray(run) ? run : []
     if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
       throw invalid('bad_command', `command ${key} has nothing to run`, "Write run: ['python', 'forecast.py'].")
-    checkCommand(key, options)
+    checkProgram(key, options)
     return
   }
   if (run !== undefined && sql !== undefined)

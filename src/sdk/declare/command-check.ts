@@ -31,7 +31,7 @@ const isRowsFile = (name: unknown): boolean =>
   typeof name === 'string' && /^[^/\\\0]+\.(?:parquet|csv|ndjson)$/.test(name) && name.length <= 200
 
 /** Refuses what a program could not be given, and what it could not hand back. */
-export function checkCommand(key: string, options: GivenOptions): void {
+export function checkProgram(key: string, options: GivenOptions): void {
   const { output, schema, checks, inputs, env } = options
   if (output !== undefined && !isRowsFile(output))
     throw invalid(

@@ -13,6 +13,7 @@ import type { DataRow, ValueStore, Written } from '../../sdk/declare/values.ts'
 import type { DescribingErrors } from '../../sdk/described-error.ts'
 import { openPartition, windowText } from '../../sdk/partitions/partition-key.ts'
 import type { AnyPartitions } from '../../sdk/partitions/partitions.ts'
+import type { StandardSchemaV1 } from '../../sdk/standard-schema.ts'
 import { readRowsFile } from '../values/rows-file.ts'
 import type { ValueStorage } from '../values/stored-values.ts'
 import { type CommandRun, executeCommand } from './command.ts'
@@ -72,12 +73,12 @@ async function keptRows(
   { envelope, context, store }: CommandAttempt,
   checks: ReportedCheck[],
 ): Promise<Written> {
-  const { schema, checks: declared } = optionsOf<AnyCommandOptions>(asset)
+  const { schema, checks: declared = {} } = optionsOf<{ schema?: StandardSchemaV1; checks?: Checks<unknown> }>(asset)
   const { signal } = context
   signal.throwIfAborted()
   const name = path.basename(file)
   const rows = readRowsFile({ path: file, name, fields: schema && fieldsOf(schema) })
   const { value, written } = await keepRows(asset, rows, name, { partition: envelope.partition, signal, store })
-  await runChecks((declared ?? {}) as Checks<unknown>, value, signal, checks)
+  await runChecks(declared, value, signal, checks)
   return written
 }

@@ -11,7 +11,7 @@ export interface CsvRecord {
 const MAX_RECORD = 64 * 2 ** 20
 
 /**
- * Cuts CSV into records as RFC 4180 has them: commas, quotes around fields that have commas, quotes or line ends in them, quotes within doubled.
+ * Cuts CSV into records by RFC 4180: commas, quotes around fields that have commas, quotes or line ends in them, quotes within doubled.
  * Lines end in LF or CRLF. Blank lines are left out.
  */
 export async function* csvRecords(chunks: AsyncIterable<string>, name: string): AsyncGenerator<CsvRecord> {
@@ -117,7 +117,7 @@ class CsvCutter {
   }
 
   #malformed(what: string, more = ''): Error {
-    return invalid('output_unreadable', `${this.#name} is not CSV: ${what}`, `Quote fields as RFC 4180 has it.${more}`)
+    return invalid('output_unreadable', `${this.#name} is not CSV: ${what}`, `Quote fields by RFC 4180.${more}`)
   }
 }
 

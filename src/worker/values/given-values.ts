@@ -1,11 +1,11 @@
 import { isObject } from '../../lib/is-object.ts'
-import type { Field } from '../../sdk/columns.ts'
+import type { RowField } from '../../sdk/columns.ts'
 
 /** A value that the type of its field does not allow. */
 export const MISFIT = Symbol('misfit')
 
 /** What a field must be, for an error. */
-export const expected: Readonly<Record<Field['type'], string>> = {
+export const expected: Readonly<Record<RowField['type'], string>> = {
   text: 'text',
   double: 'a number',
   integer: 'a whole number',
@@ -20,7 +20,7 @@ const WHOLE = /^[+-]?\d+$/
 const DECIMAL = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i
 
 /** A field of text, as CSV has it, as a value of its type. Missing values are the business of the caller. */
-export function fromText(text: string, type: Field['type']): unknown {
+export function fromText(text: string, type: RowField['type']): unknown {
   switch (type) {
     case 'text':
     case 'any':
@@ -71,7 +71,7 @@ function isDay(text: string): boolean {
 const KEPT_NUMBER = /^(?:NaN|-?Infinity|-?\d{16,})$/
 
 /** A value of JSON as a value of the type of its field. What does not fit otherwise is for the schema to refuse. */
-export function fromJson(value: unknown, type: Field['type']): unknown {
+export function fromJson(value: unknown, type: RowField['type']): unknown {
   if (type === 'timestamp' && typeof value === 'string') return timeOf(value)
   if (type === 'bigint') {
     if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value)
@@ -85,7 +85,7 @@ export function fromJson(value: unknown, type: Field['type']): unknown {
 export class CalendarDay extends Date {}
 
 /** A value of Parquet as a value of the type of its field. */
-export function fromParquet(value: unknown, type: Field['type']): unknown {
+export function fromParquet(value: unknown, type: RowField['type']): unknown {
   if (type === 'bigint') return typeof value === 'number' && Number.isSafeInteger(value) ? BigInt(value) : value
   // The text of a day is the key of a daily partition.
   if (type === 'text' && value instanceof Date)

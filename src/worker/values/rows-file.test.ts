@@ -147,7 +147,7 @@ describe('Parquet', () => {
   })
 
   test('that is cut short is refused', async () => {
-    await expect(read('bad.parquet', 'PAR1')).rejects.toThrow(/^bad\.parquet cannot be read as Parquet: /)
+    await expect(read('bad.parquet', 'PAR1')).rejects.toThrow(/^bad\.parquet is not Parquet that can be read: /)
   })
 })
 

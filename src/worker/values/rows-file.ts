@@ -3,7 +3,7 @@ import { isServoError, messageOf } from '../../lib/error.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
-import type { Field } from '../../sdk/columns.ts'
+import type { RowField } from '../../sdk/columns.ts'
 import type { DataRow } from '../../sdk/declare/values.ts'
 import { invalid, show } from '../../sdk/invalid.ts'
 import { parsePythonJson } from '../python-json.ts'
@@ -11,16 +11,16 @@ import { csvRecords } from './csv.ts'
 import { CalendarDay, expected, fromJson, fromParquet, fromText, MISFIT } from './given-values.ts'
 
 /** A file of rows that a program wrote. */
-export interface RowsFile {
+export interface WrittenRows {
   readonly path: string
   /** What errors call it. */
   readonly name: string
   /** What the schema of the rows takes, as far as it is known. Text and JSON have fewer types than code. */
-  readonly fields: readonly Field[] | undefined
+  readonly fields: readonly RowField[] | undefined
 }
 
 /** Reads a file row by row, in the format of its ending. The rows have the types that the schema takes, and are not validated yet. */
-export async function* readRowsFile(file: RowsFile): AsyncGenerator<DataRow> {
+export async function* readRowsFile(file: WrittenRows): AsyncGenerator<DataRow> {
   if (!statSync(file.path, { throwIfNoEntry: false })?.isFile())
     throw invalid(
       'output_missing',
@@ -32,9 +32,9 @@ export async function* readRowsFile(file: RowsFile): AsyncGenerator<DataRow> {
   else yield* parquetRows(file)
 }
 
-async function* csvRows({ path, name, fields }: RowsFile): AsyncGenerator<DataRow> {
+async function* csvRows({ path, name, fields }: WrittenRows): AsyncGenerator<DataRow> {
   const types = new Map((fields ?? []).map((field) => [field.name, field]))
-  let header: readonly Field[] | undefined
+  let header: readonly RowField[] | undefined
   let row = 0
   for await (const { line, fields: texts } of csvRecords(textIn(path, name), name)) {
     if (header === undefined) {
@@ -72,12 +72,12 @@ function headerOf(texts: readonly (string | undefined)[], name: string): string[
 }
 
 /** A field that is empty, without quotes: most programs write missing values and empty text alike. */
-function missingText({ type, empty }: Field): unknown {
+function missingText({ type, empty }: RowField): unknown {
   if (empty === 'null') return null
   return empty === 'never' && (type === 'text' || type === 'any') ? '' : undefined
 }
 
-async function* jsonRows({ path, name, fields }: RowsFile): AsyncGenerator<DataRow> {
+async function* jsonRows({ path, name, fields }: WrittenRows): AsyncGenerator<DataRow> {
   let [row, line] = [0, 0]
   for await (const text of linesOf(textIn(path, name), name)) {
     line++
@@ -100,9 +100,9 @@ function parsed(text: string, where: string): unknown {
 /** Gives the fields of a row their types. */
 function typed(
   row: Record<PropertyKey, unknown>,
-  fields: readonly Field[] | undefined,
+  fields: readonly RowField[] | undefined,
   where: string,
-  convert: (value: unknown, type: Field['type']) => unknown,
+  convert: (value: unknown, type: RowField['type']) => unknown,
 ): DataRow {
   const types = new Map((fields ?? []).map((field) => [field.name, field]))
   return Object.fromEntries(
@@ -122,7 +122,7 @@ const parsers = {
   dateFromDays: (days: number): Date => new CalendarDay(days * DAY_MS),
 }
 
-async function* parquetRows({ path, name, fields }: RowsFile): AsyncGenerator<DataRow> {
+async function* parquetRows({ path, name, fields }: WrittenRows): AsyncGenerator<DataRow> {
   // Loaded when first used, as in stored-values.ts.
   const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import('hyparquet')
   try {
@@ -139,7 +139,7 @@ async function* parquetRows({ path, name, fields }: RowsFile): AsyncGenerator<Da
     if (isServoError(error)) throw error
     throw invalid(
       'output_unreadable',
-      `${name} cannot be read as Parquet: ${messageOf(error)}`,
+      `${name} is not Parquet that can be read: ${messageOf(error)}`,
       'Write it with Snappy, gzip, Brotli, Zstandard or no compression, and close it before the program ends.',
     )
   }
@@ -153,7 +153,7 @@ async function* textIn(path: string, name: string): AsyncGenerator<string> {
     yield decoder.decode()
   } catch (error) {
     if (!(error instanceof TypeError)) throw error
-    throw invalid('output_unreadable', `${name} is not UTF-8`, 'Write the file as UTF-8.')
+    throw invalid('output_unreadable', `${name} is not UTF-8`, 'Write the file in UTF-8.')
   }
 }
 
@@ -174,7 +174,7 @@ async function* linesOf(chunks: AsyncIterable<string>, name: string): AsyncGener
 
 const badRow = (message: string): Error => invalid('row_does_not_fit', message, 'Change what the program writes.')
 
-const misfit = (where: string, { name, type }: Field, value: unknown): Error =>
+const misfit = (where: string, { name, type }: RowField, value: unknown): Error =>
   invalid(
     'row_does_not_fit',
     `${where} has ${show(value).slice(0, 60)} in column ${name}, which must be ${expected[type]}`,
