@@ -211,9 +211,9 @@ export async function makeAssetViews(
   const all = viewedAssets(await run(DEFINITIONS), taken)
   const wanted = all.filter(({ name }) => asked.has(name.toLowerCase()))
   const names = all.map(({ name }) => name)
-  if (wanted.length === 0) return { names, files: [], absent: new Map() }
+  if (wanted.length === 0) return { names, folders: [], absent: new Map() }
   await run(filesTable(wanted, place, ''))
-  const files = await run('SELECT asset_key, materialization_id, path, file, spelled FROM servo_data')
+  const files = await run('SELECT asset_key, materialization_id, path FROM servo_data')
   const owners = new Map(wanted.map((asset) => [asset.key, asset]))
   const made = new Set<string>()
   for (const { asset_key, materialization_id, path } of files) {
@@ -228,7 +228,10 @@ export async function makeAssetViews(
   }
   return {
     names,
-    files: files.flatMap(({ file, spelled }) => [...new Set([String(file), String(spelled)])]),
+    // The folders of these assets alone, under all names they have had.
+    folders: wanted.flatMap(({ recordedAs }) =>
+      recordedAs.flatMap((key) => [place.plain, place.spelled].map((start) => `${start}data/${key}/`)),
+    ),
     absent: new Map(
       wanted.filter(({ key }) => !made.has(key)).map((asset) => [asset.name.toLowerCase(), nothingToShow(asset)]),
     ),

@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
@@ -10,6 +9,7 @@ import { type AnyPartitions, daily, hourly, keys, multi } from '../../src/sdk/pa
 import { ranges } from '../../src/sdk/partitions/ranges.ts'
 import { type CommandRun, executeCommand } from '../../src/worker/process/command.ts'
 import { encodeParameter, type PipesContext, pipesContext } from '../../src/worker/process/pipes.ts'
+import { pythonWithPackages } from '../python.ts'
 
 interface Transcript {
   readonly name: string
@@ -30,19 +30,7 @@ const table = fs.existsSync(tableFile) ? (JSON.parse(fs.readFileSync(tableFile, 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-dagster-'))
 afterAll(() => fs.rmSync(folder, { recursive: true }))
 
-/** A Python that has the package, or undefined with the reason on the screen. */
-const python = ((): string | undefined => {
-  try {
-    execFileSync('python3', ['-m', 'venv', path.join(folder, 'venv')], { stdio: 'pipe' })
-    const found = path.join(folder, 'venv', 'bin', 'python')
-    execFileSync(found, ['-m', 'pip', 'install', '--quiet', 'dagster-pipes'], { stdio: 'pipe' })
-    return found
-  } catch (error) {
-    if (process.env['SERVO_REQUIRE_ALL'] === '1') throw error
-    console.warn(`Pipes is not tested against the real package: ${(error as Error).message.split('\n')[0]}`)
-    return undefined
-  }
-})()
+const python = pythonWithPackages('Pipes is not tested against the real package')
 
 function running(script: string, context: PipesContext, more: Partial<CommandRun> = {}) {
   const file = path.join(folder, 's.py')

@@ -56,7 +56,7 @@ describe('a query', () => {
         await run('CREATE VIEW "mart/twice" AS SELECT 2 * answer AS twice FROM answers')
         return {
           names: ['mart/twice', 'never'],
-          files: [],
+          folders: [],
           absent: new Map([['never', new ServoError('not_found', 'none', 'no')]]),
         }
       },

@@ -36,8 +36,8 @@ export interface ViewSource {
 export interface MoreViews {
   /** All that could be named. */
   readonly names: readonly string[]
-  /** The files that the views read, as they are and as they are spelled. */
-  readonly files: readonly string[]
+  /** The folders with the files that the views read, as they are and as they are spelled. A list of 100,000 files would take seconds to set. */
+  readonly folders: readonly string[]
   /** Why there is no view, by names in lower case. */
   readonly absent: ReadonlyMap<string, ServoError>
 }
@@ -57,7 +57,7 @@ const SETTINGS = { ...OFFLINE, temp_directory: '' }
  */
 export async function query(sql: string, source: TableSource): Promise<QueryResult> {
   const { connection, close } = await openDuckDb(SETTINGS)
-  let more: MoreViews = { names: [], files: [], absent: new Map() }
+  let more: MoreViews = { names: [], folders: [], absent: new Map() }
   try {
     // A view names its files several times; without the cache each mention reads every footer again.
     await connection.run('SET parquet_metadata_cache = true')
@@ -69,7 +69,8 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
     for (const table of tables) await connection.run(`CREATE VIEW ${quoteName(table.name)} AS ${table.sql}`)
     if (views !== undefined) more = await views.make(others, (text) => rowsOf(connection, text))
     const files = new Set(tables.flatMap((table) => table.files))
-    await lockDuckDb(connection, [...[...files].flatMap((file) => [file, source.spell(file)]), ...more.files])
+    const spelled = [...files].flatMap((file) => [file, source.spell(file)])
+    await lockDuckDb(connection, spelled, more.folders)
     const result = await connection.stream(sql)
     const types = result.columnTypes()
     return {

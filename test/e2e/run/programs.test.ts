@@ -1,9 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
+import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { localComponents } from '../../../src/server/components.ts'
 import { rowsOfNewest } from '../../../src/server/sql-rows.ts'
+import { pythonWithPackages } from '../../python.ts'
 import { TestProject } from '../support/project.ts'
 import { until } from '../support/until.ts'
 
@@ -121,7 +123,18 @@ const BAD = `case "$SERVO_PARTITION" in
 esac
 `
 
+/** The modules and scripts that docs/sdk.md shows under "What a program is given", by the file each says it is. */
+const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../../docs/sdk.md'), 'utf8')
+const shown = Object.fromEntries(
+  [...page.matchAll(/^```\w+\n(?:\/\/|#) (assets\/programs\.ts|scripts\/\S+)\n([\s\S]*?)^```$/gm)].map(([, file, text]) => [
+    file,
+    text,
+  ]),
+)
+const python = pythonWithPackages('The Python examples of docs/sdk.md are not run')
+
 const project = new TestProject({
+  ...shown,
   'assets/shop.ts': ASSETS,
   'scripts/scores.py': SCORES,
   'scripts/told.sh': TOLD,
@@ -131,7 +144,7 @@ const project = new TestProject({
 let ended: Record<string, string | null> = {}
 
 beforeAll(async () => {
-  await project.dev()
+  await project.devIn(python === undefined ? {} : { PATH: `${path.dirname(python)}:${process.env['PATH']}` })
   const { runs, assets } = await project.client()
   /** Runs a selection to its end. */
   const make = async (selection: string[], partitions?: string[]) => {
@@ -148,7 +161,9 @@ beforeAll(async () => {
     await make(['clash'], ["it's", 'eu']),
     await make(['per/customer'], ['acme', 'hooli', 'initech']),
     ...(hasPython ? [await make(['ml/scores'], days), await make(['best'])] : []),
+    ...(python === undefined ? [] : [await make(['web/visits', 'web/pages', 'web/archive', 'web/report'], ['2025-03-01'])]),
   ]
+  expect(made.flatMap(({ attempts }) => attempts.flatMap((attempt) => attempt.error_message ?? []))).toEqual([])
   expect(made.map(({ run }) => run.state)).toEqual(made.map(() => 'SUCCEEDED'))
   const { attempts } = await make(['bad'], ['missing', 'column', 'check', 'fine'])
   ended = Object.fromEntries(attempts.map(({ task_key, error_message }) => [task_key, error_message]))
@@ -181,6 +196,19 @@ test.runIf(hasPython)('a Python program receives tables and values, and its rows
   const value = JSON.parse((await project.servo('show', 'best')).stdout)
   expect(value).toHaveLength(6)
   expect(value[0]).toEqual(['2025-03-01-1', 2, 5])
+})
+
+test.runIf(python !== undefined)('the Python and shell programs of docs/sdk.md do what the page says', async () => {
+  expect(Object.keys(shown)).toEqual(['assets/programs.ts', 'scripts/pages.py', 'scripts/archive.sh', 'scripts/report.py'])
+  expect(await rowsOf('from "web/pages" order by page')).toEqual([
+    { page: '/', visits: 2, seconds: 60, partition: '2025-03-01' },
+    { page: '/about', visits: 1, seconds: 3, partition: '2025-03-01' },
+  ])
+  expect(project.has('archive/2025-03-01/pages.parquet')).toBe(true)
+  const reported = "select output from task_attempts where task_key = 'web/report[2025-03-01]'"
+  expect(await rowsOf(reported)).toMatchObject([
+    { output: { metadata: { pages: 2 }, checks: [{ name: 'has pages', ok: true }] } },
+  ])
 })
 
 test('a shell script is told its attempt and its inputs in variables, and its folder is gone afterwards', async () => {
