@@ -120,7 +120,7 @@ interface Place {
 }
 
 /** Creates the table of the files behind these views: those of the current materializations of the assets. */
-export function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' | 'TEMP '): string {
+function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' | 'TEMP '): string {
   const newestFirst = 'ORDER BY last_materialization_at DESC NULLS LAST, last_materialization_event_id DESC NULLS LAST'
   const known = assets.flatMap(({ key, recordedAs, ending }) =>
     recordedAs.map((recorded) => `(${[recorded, key, `.${ending}`].map(quoteText).join(', ')})`),
@@ -151,14 +151,14 @@ const FILE = quoteName('servo file')
 /** The variable that holds the files of one view. */
 const variableOf = (number: number): string => `servo_data_${number}`
 
-export const filesVariable = ({ key }: ViewedAsset, number: number): string =>
+const filesVariable = ({ key }: ViewedAsset, number: number): string =>
   `SET VARIABLE ${variableOf(number)} = (SELECT list(spelled ORDER BY partition_key) FROM servo_data WHERE asset_key = ${quoteText(key)});`
 
 /**
  * The data of an asset that has files. Columns of partitions are last, as DuckDB has them for folders: if a table has a column of the same name,
  * that one keeps it.
  */
-export function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number): string {
+function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number): string {
   const files = `(SELECT * FROM servo_data WHERE asset_key = ${quoteText(key)})`
   const partition = dimensions.map(({ column, value }) => `, p.${value} AS ${quoteName(column)}`).join('')
   const list = `getvariable(${quoteText(variableOf(number))})`
@@ -172,7 +172,7 @@ export function assetQuery({ key, ending, dimensions }: ViewedAsset, number: num
 }
 
 /** An asset without files has none of its own columns: only a file knows them. */
-export const emptyQuery = ({ dimensions }: ViewedAsset): string =>
+const emptyQuery = ({ dimensions }: ViewedAsset): string =>
   `SELECT ${dimensions.length > 0 ? dimensions.map(({ column }) => `NULL::VARCHAR AS ${quoteName(column)}`).join(', ') : 'NULL AS "not materialized"'} WHERE false`
 
 /**

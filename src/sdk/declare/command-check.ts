@@ -4,7 +4,7 @@ import { isSchema } from '../standard-schema.ts'
 import { variableName } from '../variable-name.ts'
 
 /** What Servo tells a program in its environment, besides the variables of its inputs and of the dimensions of its partition. */
-export const programVariables = [
+const programVariables = [
   'SERVO_ASSET',
   'SERVO_PARTITION',
   'SERVO_WINDOW_START',
