@@ -4,6 +4,7 @@ import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { dispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { sha256 } from '../../src/lib/hash.ts'
 import { openPartition, windowText } from '../../src/sdk/partitions/partition-key.ts'
 import { type AnyPartitions, daily, hourly, keys, multi } from '../../src/sdk/partitions/partitions.ts'
 import { ranges } from '../../src/sdk/partitions/ranges.ts'
@@ -206,6 +207,13 @@ describe.skipIf(python === undefined)('a script that uses the dagster-pipes pack
       },
     })
     expect(logs).toEqual(['info: hello'])
+  })
+
+  test('a context that is too large for the environment is read from a file', async () => {
+    const inputs = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`input${i}`, sha256(String(i))]))
+    const script = opened('c.report_asset_materialization(metadata={"inputs": len(c.extras["inputs"])})')
+    const { result } = running(script, { ...given, extras: { inputs } })
+    expect(await result).toMatchObject({ outcome: 'SUCCEEDED', output: { metadata: { inputs: 10_000 } } })
   })
 
   test('numbers that JSON does not have, long integers and halves of characters are kept, and so is the failed check that has them', async () => {

@@ -7,6 +7,7 @@ import { localComponents } from '../../../src/server/components.ts'
 import { rowsOfNewest } from '../../../src/server/sql-rows.ts'
 import { pythonWithPackages } from '../../python.ts'
 import { TestProject } from '../support/project.ts'
+import { shell } from '../support/servo.ts'
 import { until } from '../support/until.ts'
 
 /** Python needs no package here: the script reads what Pipes gives it as the package does. */
@@ -65,6 +66,14 @@ export const bad = command('bad', {
   schema: row,
   checks: { 'ids are unique': check.unique('id') },
 })
+
+/** The assets of docs/query.md. */
+export const revenue = table('mart/revenue', {
+  partitions: keys(['eu', 'us']),
+  schema: z.object({ revenue: z.number() }),
+  run: () => [{ revenue: 5 }, { revenue: 7 }],
+})
+export const headline = asset('mart/headline', { run: () => ({ text: 'EU leads' }) })
 
 /** Names that SQL and people may trip over. */
 export const runs = table('runs', { schema: row, run: () => [{ id: 'mine', amount: 1 }] })
@@ -155,7 +164,8 @@ beforeAll(async () => {
   await assets.changeKeys('customers', { add: ['acme', 'hooli', 'initech'] }, 'ada')
   const days = ['2025-03-01..2025-03-03']
   const made = [
-    await make(['settings', 'runs']),
+    await make(['settings', 'runs', 'mart/headline']),
+    await make(['mart/revenue'], ['eu', 'us']),
     await make(['raw/orders'], days),
     await make(['told'], ['day=2025-03-02,region=eu']),
     await make(['clash'], ["it's", 'eu']),
@@ -257,6 +267,13 @@ test('servo query shows each asset as a view of what is current, with the partit
   expect(await rowsOf('select a.id, r.n from "asset/runs" a, (select count(*) > 5 as n from runs) r')).toEqual([
     { id: 'mine', n: true },
   ])
+})
+
+test('the examples of docs/query.md that name assets show their data', async () => {
+  const queries = fs.readFileSync(path.resolve(import.meta.dirname, '../../../docs/query.md'), 'utf8')
+  const lines = queries.split('\n').filter((line) => /^servo query .*mart\//.test(line))
+  const answers = await Promise.all(lines.map((line) => shell(`${line} --csv`, project.dir)))
+  expect(answers.map(({ stdout }) => stdout.trim().split('\n').slice(1))).toEqual([['eu,12', 'us,12'], ['EU leads']])
 })
 
 test('servo query says why an asset has nothing to show, and which there are', async () => {
