@@ -55,7 +55,19 @@ export const variables: Readonly<Record<string, string>> = {
 }
 
 /** Variables that Servo sets, for its own processes and for programs that it starts. */
-export const notSettings: readonly string[] = ['SERVO_WORKER']
+export const notSettings: readonly string[] = [
+  'SERVO_WORKER',
+  'SERVO_ASSET',
+  'SERVO_PARTITION',
+  'SERVO_PARTITION_',
+  'SERVO_WINDOW_START',
+  'SERVO_WINDOW_END',
+  'SERVO_RUN_ID',
+  'SERVO_ATTEMPT',
+  'SERVO_INPUT_',
+  'SERVO_INPUTS',
+  'SERVO_OUTPUT',
+]
 
 /** Every variable that begins with SERVO_ in the source, but for those of examples in comments and messages. */
 export const variablesInSource = (): ReadonlySet<string> =>

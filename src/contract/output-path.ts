@@ -17,7 +17,9 @@ export const outputFolder = (assetKey: string, partitionKey: string | null | und
  * and no `=`, which DuckDB would read as a column.
  */
 const PART = '[A-Za-z0-9_-][A-Za-z0-9._-]{0,199}'
-const pathPattern = new RegExp(`^data(?:/${PART}){3,}$`)
+/** The form of the path of a value, as SQL reads it too. */
+export const OUTPUT_PATH = `data(?:/${PART}){3,}`
+const pathPattern = new RegExp(`^${OUTPUT_PATH}$`)
 
 /** The longest key that S3 and GCS accept. */
 const MAX_PATH = 1_024

@@ -1,4 +1,4 @@
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { brotliDecompressSync, constants, gunzipSync, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 
 // zstd's own default. A fixed level, because equal rows must give equal bytes; another zstd release may still differ.
 const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } }
@@ -6,8 +6,13 @@ const ZSTD = { params: { [constants.ZSTD_c_compressionLevel]: 3 } }
 /** The codecs that the writer compresses pages with, besides its own Snappy. */
 export const compressors = { ZSTD: (page: Uint8Array): Uint8Array => zstdCompressSync(page, ZSTD) }
 
+const atMost = (length: number) => ({ maxOutputLength: Math.max(1, length) })
+
+/** The codecs that the reader knows, besides its own Snappy: other programs write files too. */
 export const decompressors = {
-  ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, { maxOutputLength: Math.max(1, length) }),
+  ZSTD: (page: Uint8Array, length: number): Uint8Array => zstdDecompressSync(page, atMost(length)),
+  GZIP: (page: Uint8Array, length: number): Uint8Array => gunzipSync(page, atMost(length)),
+  BROTLI: (page: Uint8Array, length: number): Uint8Array => brotliDecompressSync(page, atMost(length)),
 }
 
 // hyparquet's own decoder drops a byte order mark at the beginning of a text.

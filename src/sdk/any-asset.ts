@@ -1,4 +1,4 @@
-import { declarationOf } from './declaration.ts'
+import { declarationOf, optionsOf } from './declaration.ts'
 
 /** Exists only in types: carries the type of the value. */
 export declare const carries: unique symbol
@@ -33,4 +33,11 @@ export function assetKindOf(value: unknown): AssetKind | undefined {
 
 export function isAsset(value: unknown): value is AnyAsset {
   return assetKindOf(value) !== undefined
+}
+
+/** True if its value is rows: of a table, a source, or a command whose program hands rows back. */
+export function hasRows(asset: AnyAsset): boolean {
+  const kind = assetKindOf(asset)
+  if (kind !== 'command') return kind === 'table' || kind === 'source'
+  return optionsOf<{ schema?: unknown }>(asset).schema !== undefined
 }

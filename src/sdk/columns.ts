@@ -15,6 +15,7 @@ export interface DataColumn {
 interface ZodDefinition {
   readonly type?: string
   readonly innerType?: unknown
+  readonly in?: unknown
   readonly out?: unknown
   readonly shape?: Readonly<Record<string, unknown>>
   readonly format?: string
@@ -76,6 +77,50 @@ function typeOfValue(value: unknown): ColumnType {
   if (typeof value === 'bigint') return 'bigint'
   if (typeof value === 'boolean') return 'boolean'
   return value instanceof Date ? 'timestamp' : 'json'
+}
+
+/** A member of a row as its schema takes it, before it transforms anything. */
+export interface RowField {
+  readonly name: string
+  /** `any` if the schema takes values of several types, or does not say. */
+  readonly type: ColumnType | 'any'
+  /** How a missing value is given to the schema; `never` if the schema requires one. */
+  readonly empty: DataColumn['empty']
+}
+
+/** The fields that a schema takes, or undefined when it does not declare any. */
+export const fieldsOf = (schema: StandardSchemaV1): readonly RowField[] | undefined => fieldsIn(schema)
+
+function fieldsIn(schema: unknown): readonly RowField[] | undefined {
+  const { type, shape, in: taken, innerType } = definitionIn(schema)
+  if (type === 'pipe') return fieldsIn(taken)
+  if (type === 'readonly') return fieldsIn(innerType)
+  if (type !== 'object' || shape === undefined) return undefined
+  return Object.entries(shape).map(([name, member]) => ({ name, ...fieldOf(member) }))
+}
+
+/** Wrappers that have a value of their own for one that is missing. */
+const fillers = new Set(['optional', 'default', 'prefault', 'catch'])
+/** What text can hold only as JSON. */
+const structured = new Set(['object', 'array', 'tuple', 'record'])
+
+function fieldOf(schema: unknown): Omit<RowField, 'name'> {
+  const { type = '', innerType, in: taken, format, values, entries } = definitionIn(schema)
+  if (type === 'pipe') return fieldOf(taken)
+  if (type === 'readonly') return fieldOf(innerType)
+  if (type === 'nullable') return { ...fieldOf(innerType), empty: 'null' }
+  if (type === 'nonoptional') {
+    const inner = fieldOf(innerType)
+    return inner.empty === 'undefined' ? { ...inner, empty: 'never' } : inner
+  }
+  if (fillers.has(type)) {
+    const inner = fieldOf(innerType)
+    return inner.empty === 'null' ? inner : { ...inner, empty: 'undefined' }
+  }
+  const stored =
+    type === 'enum' ? sameType(Object.values(entries ?? {})) : type === 'literal' ? sameType(values ?? []) : undefined
+  const own = stored ?? storedAs(type, format)
+  return { type: own === 'json' && !structured.has(type) ? 'any' : own, empty: 'never' }
 }
 
 /** The columns that rows have, for schemas that declare none. A column of which no row has a value is text. */

@@ -1,28 +1,39 @@
-import { resolve } from 'node:path'
-import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
+import { join, resolve } from 'node:path'
+import type { QueryResult, ViewSource } from '../adapters/duckdb/read-only-query.ts'
 import { orchestration } from '../domain/index.ts'
 import { newestManifest } from '../engine/manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
-import { sqlState } from '../engine/sql/files.ts'
+import { type SqlState, sqlState } from '../engine/sql/files.ts'
 import { isServoError } from '../lib/error.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
+import { makeAssetViews, VIEW_TABLES } from './asset-views.ts'
 
 /** Queries the newest published tables of a folder. DuckDB is loaded by the first query. */
 export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
   const { query } = await import('../adapters/duckdb/read-only-query.ts')
-  const newest = () => newestManifest(store, new Paths(scope), scope)
+  const paths = new Paths(scope)
+  const { root } = paths
+  const newest = () => newestManifest(store, paths, scope)
   for (let manifest = await newest(); ; ) {
     try {
-      return await query(
-        sql,
-        sqlState(store, orchestration, manifest, (path) => resolve(dir, path)),
-      )
+      const state = sqlState(store, orchestration, manifest, (path) => resolve(dir, path))
+      return await query(sql, { ...state, views: assetViews(state, resolve(dir, root)) })
     } catch (error) {
       // A file that is gone may have been collected because there is a newer version by now.
       const newer = isServoError(error, 'corrupt') ? await newest() : manifest
       if (newer.number === manifest.number) throw error
       manifest = newer
     }
+  }
+}
+
+/** Assets as views, for names in a query that no table has. */
+function assetViews({ names, spell }: SqlState, folder: string): ViewSource {
+  const plain = `${folder}/`
+  const fileOf = (path: string): string => join(folder, path)
+  return {
+    needs: VIEW_TABLES,
+    make: (asked, run) => makeAssetViews(asked, run, { taken: names, plain, spelled: spell(plain), fileOf }),
   }
 }
 

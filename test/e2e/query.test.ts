@@ -224,7 +224,9 @@ test('servo --help and --version load neither DuckDB nor zod nor a Parquet libra
 
 describe('docs/query.md', () => {
   const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/query.md'), 'utf8')
-  const lines = [...page.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block]) => (block as string).trim().split('\n'))
+  const shown = [...page.matchAll(/```sh\n(.*?)```/gs)].flatMap(([, block]) => (block as string).trim().split('\n'))
+  // Those that name an asset need a project that made it: run/programs.test.ts runs them.
+  const lines = shown.filter((line) => !line.includes('mart/'))
 
   test('shows commands', () => expect(lines.length).toBeGreaterThan(8))
 

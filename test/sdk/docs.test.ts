@@ -48,6 +48,10 @@ test('the examples of docs/sdk.md are a project that loads, and its test passes'
     'raw/rates',
     'warehouse/orders',
     'warehouse/rates',
+    'web/archive',
+    'web/pages',
+    'web/report',
+    'web/visits',
   ])
 })
 

@@ -35,6 +35,18 @@ const perMinute = asset('per-minute', { partitions: minutely({ start: '2025-01-0
 const perShift = asset('per-shift', { partitions: cronWindows('0 6 * * *', { start: '2025-01-01T06:00' }), run: () => 1 })
 const rows = source('rows', { partitions: cube, schema: z.object({ id: z.string() }), uri: 'rows/*.parquet' })
 
+const scores = command('scores', {
+  run: ['x'],
+  partitions: day,
+  inputs: { sold },
+  output: 'rows.csv',
+  schema: z.object({ id: z.string() }),
+})
+table('of-scores', {
+  inputs: { scores: scores.all() },
+  schema: z.object({ id: z.string() }),
+  run: async ({ scores }) => [{ id: String(is<DataTable<{ id: string }>>().exactly(scores)) }],
+})
 asset('same', { partitions: day, inputs: { sold, plain }, run: ({ sold, plain }) => is<number>().exactly(sold) + plain })
 asset('whole', { inputs: { sold }, run: ({ sold }) => is<ReadonlyMap<Day, number>>().exactly(sold) })
 asset('month', {

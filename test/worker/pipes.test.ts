@@ -1,15 +1,16 @@
-import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { inflateSync } from 'node:zlib'
 import { afterAll, describe, expect, test } from 'vitest'
 import { dispatchEnvelope } from '../../src/contract/dispatch.ts'
+import { sha256 } from '../../src/lib/hash.ts'
 import { openPartition, windowText } from '../../src/sdk/partitions/partition-key.ts'
 import { type AnyPartitions, daily, hourly, keys, multi } from '../../src/sdk/partitions/partitions.ts'
 import { ranges } from '../../src/sdk/partitions/ranges.ts'
 import { type CommandRun, executeCommand } from '../../src/worker/process/command.ts'
 import { encodeParameter, type PipesContext, pipesContext } from '../../src/worker/process/pipes.ts'
+import { pythonWithPackages } from '../python.ts'
 
 interface Transcript {
   readonly name: string
@@ -30,19 +31,7 @@ const table = fs.existsSync(tableFile) ? (JSON.parse(fs.readFileSync(tableFile, 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-dagster-'))
 afterAll(() => fs.rmSync(folder, { recursive: true }))
 
-/** A Python that has the package, or undefined with the reason on the screen. */
-const python = ((): string | undefined => {
-  try {
-    execFileSync('python3', ['-m', 'venv', path.join(folder, 'venv')], { stdio: 'pipe' })
-    const found = path.join(folder, 'venv', 'bin', 'python')
-    execFileSync(found, ['-m', 'pip', 'install', '--quiet', 'dagster-pipes'], { stdio: 'pipe' })
-    return found
-  } catch (error) {
-    if (process.env['SERVO_REQUIRE_ALL'] === '1') throw error
-    console.warn(`Pipes is not tested against the real package: ${(error as Error).message.split('\n')[0]}`)
-    return undefined
-  }
-})()
+const python = pythonWithPackages('Pipes is not tested against the real package')
 
 function running(script: string, context: PipesContext, more: Partial<CommandRun> = {}) {
   const file = path.join(folder, 's.py')
@@ -218,6 +207,13 @@ describe.skipIf(python === undefined)('a script that uses the dagster-pipes pack
       },
     })
     expect(logs).toEqual(['info: hello'])
+  })
+
+  test('a context that is too large for the environment is read from a file', async () => {
+    const inputs = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`input${i}`, sha256(String(i))]))
+    const script = opened('c.report_asset_materialization(metadata={"inputs": len(c.extras["inputs"])})')
+    const { result } = running(script, { ...given, extras: { inputs } })
+    expect(await result).toMatchObject({ outcome: 'SUCCEEDED', output: { metadata: { inputs: 10_000 } } })
   })
 
   test('numbers that JSON does not have, long integers and halves of characters are kept, and so is the failed check that has them', async () => {

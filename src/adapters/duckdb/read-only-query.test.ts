@@ -3,6 +3,7 @@ import os from 'node:os'
 import path from 'node:path'
 import { DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ServoError } from '../../lib/error.ts'
 import { query, type TableSource } from './read-only-query.ts'
 
 let folder = ''
@@ -43,6 +44,34 @@ describe('a query', () => {
     expect(opened).toEqual(['answers'])
     expect(await ask('SHOW TABLES')).toEqual([['answers'], ['unused']])
     expect(await ask('SELECT count(*) FROM information_schema.tables')).toEqual([[2]])
+  })
+
+  test('has views made for names that no table has, and for no others', async () => {
+    const asked: string[][] = []
+    const opened: string[] = []
+    const views: TableSource['views'] = {
+      needs: ['answers'],
+      async make(names, run) {
+        asked.push([...names])
+        await run('CREATE VIEW "mart/twice" AS SELECT 2 * answer AS twice FROM answers')
+        return {
+          names: ['mart/twice', 'never'],
+          folders: [],
+          absent: new Map([['never', new ServoError('not_found', 'none', 'no')]]),
+        }
+      },
+    }
+    const from = { ...source(opened), views }
+    expect(await ask('FROM "Mart/twice"', from)).toEqual([[84]])
+    expect([asked, opened]).toEqual([[['mart/twice']], ['answers']])
+    expect(await ask('FROM unused', from)).toEqual([[42]])
+    expect([asked.length, opened]).toEqual([1, ['answers', 'unused']])
+    await expect(ask('FROM never', from)).rejects.toMatchObject({ code: 'none' })
+    // A name of the query's own hides the view that there is not.
+    expect(await ask('WITH never AS (SELECT 1) FROM never', from)).toEqual([[1]])
+    await expect(ask('FROM "mart/twic"', from)).rejects.toMatchObject({
+      hint: expect.stringContaining('"mart/twice", "never"'),
+    })
   })
 
   test.each([

@@ -1,5 +1,7 @@
+import type { DuckDBConnection } from '@duckdb/node-api'
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
+import { quoteName } from '../../lib/sql/sql-text.ts'
 import { type Plain, toPlain } from './plain-values.ts'
 import { inspectStatement } from './statement.ts'
 
@@ -17,6 +19,27 @@ export interface TableSource {
   open(names: readonly string[]): Promise<readonly ShownTable[]>
   /** How a file's name is spelled in SQL, if not as it is. */
   spell(file: string): string
+  /** Views of other data, made for names that no table has. */
+  readonly views?: ViewSource
+}
+
+/** Runs SQL and answers with its rows as JSON has them. */
+export type RunSql = (sql: string) => Promise<Record<string, Plain>[]>
+
+export interface ViewSource {
+  /** The tables that it asks. */
+  readonly needs: readonly string[]
+  /** Creates the views that have one of these names, which are in lower case. Called before the database is locked. */
+  make(names: ReadonlySet<string>, run: RunSql): Promise<MoreViews>
+}
+
+export interface MoreViews {
+  /** All that could be named. */
+  readonly names: readonly string[]
+  /** The folders with the files that the views read, as they are and as they are spelled. A list of 100,000 files would take seconds to set. */
+  readonly folders: readonly string[]
+  /** Why there is no view, by names in lower case. */
+  readonly absent: ReadonlyMap<string, ServoError>
 }
 
 export interface QueryResult {
@@ -34,16 +57,20 @@ const SETTINGS = { ...OFFLINE, temp_directory: '' }
  */
 export async function query(sql: string, source: TableSource): Promise<QueryResult> {
   const { connection, close } = await openDuckDb(SETTINGS)
+  let more: MoreViews = { names: [], folders: [], absent: new Map() }
   try {
     // A view names its files several times; without the cache each mention reads every footer again.
     await connection.run('SET parquet_metadata_cache = true')
     const { names, wantsCatalog } = await inspectStatement(connection, sql)
-    const tables = await source.open(wantsCatalog ? source.names : source.names.filter((name) => names.has(name)))
-    for (const table of tables) await connection.run(`CREATE VIEW "${table.name}" AS ${table.sql}`)
-    await lockDuckDb(
-      connection,
-      [...new Set(tables.flatMap((table) => table.files))].flatMap((file) => [file, source.spell(file)]),
-    )
+    const others = new Set([...names].filter((name) => !source.names.includes(name)))
+    const views = others.size > 0 ? source.views : undefined
+    const isWanted = (name: string): boolean => wantsCatalog || names.has(name) || views?.needs.includes(name) === true
+    const tables = await source.open(source.names.filter(isWanted))
+    for (const table of tables) await connection.run(`CREATE VIEW ${quoteName(table.name)} AS ${table.sql}`)
+    if (views !== undefined) more = await views.make(others, (text) => rowsOf(connection, text))
+    const files = new Set(tables.flatMap((table) => table.files))
+    const spelled = [...files].flatMap((file) => [file, source.spell(file)])
+    await lockDuckDb(connection, spelled, more.folders)
     const result = await connection.stream(sql)
     const types = result.columnTypes()
     return {
@@ -52,7 +79,7 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
         try {
           for await (const rows of result.yieldRows()) yield rows.map((row) => row.map((value, i) => toPlain(value, types[i])))
         } catch (error) {
-          throw explainQueryError(error, source)
+          throw explainQueryError(error, source, more)
         } finally {
           close()
         }
@@ -60,9 +87,18 @@ export async function query(sql: string, source: TableSource): Promise<QueryResu
     }
   } catch (error) {
     close()
-    throw explainQueryError(error, source)
+    throw explainQueryError(error, source, more)
   }
 }
+
+async function rowsOf(connection: DuckDBConnection, sql: string): Promise<Record<string, Plain>[]> {
+  const reader = await connection.runAndReadAll(sql)
+  const [names, types] = [reader.columnNames(), reader.columnTypes()]
+  return reader.getRows().map((row) => Object.fromEntries(names.map((name, i) => [name, toPlain(row[i] ?? null, types[i])])))
+}
+
+/** How many an error names. */
+const SHOWN_VIEWS = 20
 
 const REPAIR = 'Run `servo verify` to see what is damaged, then `servo rebuild`.'
 
@@ -72,13 +108,17 @@ const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolExce
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
 /** Classifies an error of DuckDB by what the user can do about it. */
-function explainQueryError(error: unknown, source: TableSource): unknown {
+function explainQueryError(error: unknown, source: TableSource, more: MoreViews): unknown {
   if (error instanceof Error && error.name === 'ServoError') return error
   const message = messageOf(error).trim()
   const unknown = UNKNOWN_TABLE.exec(message)?.[1]
   if (unknown !== undefined) {
+    const absent = more.absent.get(unknown.toLowerCase())
+    if (absent !== undefined) return absent
+    const views = more.names.slice(0, SHOWN_VIEWS).map(quoteName).join(', ')
+    const assets = views === '' ? '' : ` Assets: ${views}${more.names.length > SHOWN_VIEWS ? ', …' : ''}.`
     return new ServoError('invalid', 'unknown_table', `table ${unknown} not found`, {
-      hint: `Tables: ${[...source.names].sort().join(', ')}.`,
+      hint: `Tables: ${[...source.names].sort().join(', ')}.${assets}`,
       cause: error,
     })
   }

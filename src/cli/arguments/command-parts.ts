@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { choiceOf } from '../flags.ts'
-import { fieldsOf } from '../json/chosen-fields.ts'
+import { jsonFieldsOf } from '../json/chosen-fields.ts'
 import { colours } from '../output.ts'
 
 /** Examples of use, below the help of a command. */
@@ -19,7 +19,7 @@ export function projectCommand(parent: Command, usage: string, description: stri
 export const printsJson = (command: Command): Command =>
   command
     .option('--json [fields]', 'print JSON; with fields, separated by commas, only these')
-    .addHelpText('after', () => fieldsHelp(fieldsOf(command)))
+    .addHelpText('after', () => fieldsHelp(jsonFieldsOf(command)))
 
 /** Narrower than most terminals. */
 const HELP_WIDTH = 90

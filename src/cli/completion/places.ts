@@ -1,5 +1,5 @@
 import type { Argument, Command, Option } from 'commander'
-import { fieldsOf } from '../json/chosen-fields.ts'
+import { jsonFieldsOf } from '../json/chosen-fields.ts'
 
 /** What a shell needs to know of the command line: for each command what may come next. */
 export interface CommandPlace {
@@ -58,7 +58,7 @@ function flagOf(option: Option, command: Command): Flag {
 function takenBy({ long, flags, argChoices }: Option, command: Command): Value {
   if (argChoices !== undefined) return `one-of:${argChoices.join(',')}`
   if (long === '--partition') return 'partition'
-  if (long === '--json') return `some-of:${fieldsOf(command).join(',')}`
+  if (long === '--json') return `some-of:${jsonFieldsOf(command).join(',')}`
   const name = /[<[]([^>\].]+)/.exec(flags)?.[1]
   return name === 'selection' || name === 'asset' ? 'assets' : isFolder(name) ? 'folder' : 'anything'
 }

@@ -9,7 +9,7 @@ function wordsOf(command: Command): string {
   return above === null ? '' : [wordsOf(above), command.name()].filter(Boolean).join(' ')
 }
 
-export const fieldsOf = (command: Command): readonly string[] => JSON_FIELDS[wordsOf(command)] ?? []
+export const jsonFieldsOf = (command: Command): readonly string[] => JSON_FIELDS[wordsOf(command)] ?? []
 
 /** `state`, or several with commas between them. */
 const LIST = /^[A-Za-z]\w*(?:,\w+)*,?$/
@@ -25,7 +25,7 @@ export function joinFields(program: Command, args: readonly string[]): string[] 
   const isFields = (word: string | undefined, at: number): word is string =>
     word !== undefined &&
     LIST.test(word) &&
-    (word.includes(',') || fieldsOf(command).includes(word) || hasArguments(command, args.slice(0, at)))
+    (word.includes(',') || jsonFieldsOf(command).includes(word) || hasArguments(command, args.slice(0, at)))
   const joined: string[] = []
   for (let i = 0; i < end; i++) {
     const word = args[i] ?? ''

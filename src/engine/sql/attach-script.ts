@@ -12,14 +12,18 @@ const MANIFEST = 'manifests/orchestration.manifest.json'
 
 /**
  * A script that shows the newest published state to any DuckDB: one view per table. It is the same for every workspace
- * and every publish, because it reads the copy of the manifest when it is run. Everything it makes is temporary.
+ * and every publish, because it reads the copy of the manifest when it is run. Everything it makes is temporary. What follows it may read the
+ * views.
  */
 export function attachScript(registry: Registry): string {
   const tables = allTables(registry)
   return [HEADER, manifestFiles(), ...tables.map(attachTable), FOOTER].join('\n')
 }
 
-const HEADER = `-- Servo: the state of this workspace as DuckDB views, one per table. Written by Servo; the same for every workspace.
+/** What the script makes besides the tables. */
+export const ATTACH_NAMES = ['servo_files', 'servo_data', 'servo_entries'] as const
+
+const HEADER = `-- Servo: the state of this workspace as DuckDB views, one per table, and the data of its assets. Written by servo attach.
 -- Run it in the folder it lies in, with DuckDB 1.2 or newer:   duckdb -init attach.sql
 -- The views show the state as it was published when the script ran; run it again (.read attach.sql) for a newer one.
 `

@@ -32,9 +32,14 @@ export async function openDuckDb(settings: Readonly<Record<string, string>> = {}
   return { connection, close }
 }
 
-/** From here on nothing but these files can be opened, and no setting can be changed back. */
-export async function lockDuckDb(connection: DuckDBConnection, files: readonly string[]): Promise<void> {
+/** From here on nothing but these files, and files in these folders, can be opened, and no setting can be changed back. */
+export async function lockDuckDb(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  folders: readonly string[] = [],
+): Promise<void> {
   await connection.run(`SET allowed_paths = [${files.map(quoteText).join(', ')}]`)
+  if (folders.length > 0) await connection.run(`SET allowed_directories = [${folders.map(quoteText).join(', ')}]`)
   await connection.run('SET enable_external_access = false')
   await connection.run('SET lock_configuration = true')
 }

@@ -1,5 +1,5 @@
 import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
-import type { AnyAsset } from '../any-asset.ts'
+import { type AnyAsset, hasRows } from '../any-asset.ts'
 import { columnsOf } from '../columns.ts'
 import { declarationOf } from '../declaration.ts'
 import type { Io } from '../declare/io.ts'
@@ -37,9 +37,8 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
   const { asset, mapping, many = ref.many } = upstream(input, self)
   // Before the first window there is none.
   if (isOwn(input) && ref.values.length === 0) return undefined
-  const { kind, options } = declarationOf(asset) ?? {}
-  const { schema, io } = (options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
-  if (kind === 'table' || kind === 'source') return store.openTable(ref, schema && columnsOf(schema))
+  const { schema, io } = (declarationOf(asset)?.options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
+  if (hasRows(asset)) return store.openTable(ref, schema && columnsOf(schema))
   const read = async (value: StoredValue): Promise<unknown> => {
     if (!value.path) {
       const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`

@@ -13,7 +13,7 @@ import { isRanges } from '../partitions/ranges.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 import { findMisfit } from './not-json.ts'
 
-interface MakeOptions {
+export interface MakeOptions {
   readonly partition?: PartitionText | null | undefined
   readonly signal: AbortSignal
   readonly store: ValueStore
@@ -23,6 +23,11 @@ interface MakeOptions {
 export interface MadeValue {
   readonly value: unknown
   readonly written: Written | undefined
+}
+
+/** Rows are always stored. */
+export interface KeptRows extends MadeValue {
+  readonly written: Written
 }
 
 type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>
@@ -62,18 +67,24 @@ function jsonText(key: string, value: unknown): string {
 }
 
 export async function makeTable(asset: AnyAsset, given: object, attempt: MakeOptions): Promise<MadeValue> {
-  const { store, signal } = attempt
   const options = optionsOf<AnyTableOptions>(asset)
-  const rows = options.run ? await options.run(given) : await queryRows(asset.key, options, given, store)
-  signal.throwIfAborted()
+  const rows = options.run ? await options.run(given) : await queryRows(asset.key, options, given, attempt.store)
+  attempt.signal.throwIfAborted()
   if (!isIterable(rows))
     throw invalid(
       'not_rows',
       `table ${asset.key} must return rows, not ${show(rows)}`,
       'Return an array of rows, or any iterable.',
     )
-  const columns = columnsOf(options.schema)
-  const written = await store.writeRows(validRows(asset.key, rows, options.schema, columns ?? [], signal), columns)
+  return keepRows(asset, rows, asset.key, attempt)
+}
+
+/** Validates rows by the schema of the asset and stores them. `origin` is what errors call the place where they come from. */
+export async function keepRows(asset: AnyAsset, rows: AnyRows, origin: string, attempt: MakeOptions): Promise<KeptRows> {
+  const { store, signal } = attempt
+  const { schema } = optionsOf<Pick<AnyTableOptions, 'schema'>>(asset)
+  const columns = columnsOf(schema)
+  const written = await store.writeRows(validRows(origin, rows, schema, columns ?? [], signal), columns)
   const stored = { partition_key: attempt.partition?.key ?? '', materialization_id: '', path: written.path }
   const ref: InputRef = { asset_key: asset.key, io: 'parquet', many: false, values: [stored] }
   return { value: await store.openTable(ref, columns), written }
@@ -92,12 +103,14 @@ async function queryRows(
   return store.runSql(query, Object.fromEntries(tables), columnsOf(options.schema))
 }
 
-const isIterable = (rows: unknown): rows is Iterable<DataRow> | AsyncIterable<DataRow> =>
+type AnyRows = Iterable<DataRow> | AsyncIterable<DataRow>
+
+const isIterable = (rows: unknown): rows is AnyRows =>
   typeof rows === 'object' && rows !== null && (Symbol.iterator in rows || Symbol.asyncIterator in rows)
 
 async function* validRows(
-  key: string,
-  rows: Iterable<DataRow> | AsyncIterable<DataRow>,
+  origin: string,
+  rows: AnyRows,
   schema: StandardSchemaV1<unknown, DataRow>,
   columns: readonly DataColumn[],
   signal: AbortSignal,
@@ -112,10 +125,10 @@ async function* validRows(
     if (result.issues !== undefined)
       throw invalid(
         'row_does_not_fit',
-        `row ${number} of ${key} does not match its schema: ${issuesText(result.issues)}`,
+        `row ${number} of ${origin} does not match its schema: ${issuesText(result.issues)}`,
         'Fix the row, or change the schema if the row is right.',
       )
-    for (const name of asJson) checkJson(`${name} of row ${number} of ${key}`, result.value[name])
+    for (const name of asJson) checkJson(`${name} of row ${number} of ${origin}`, result.value[name])
     yield result.value
   }
 }

@@ -1,8 +1,8 @@
 import type { AttemptResultInput, InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { messageOf } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
-import { type AnyAsset, isAsset, type ValueOf } from '../any-asset.ts'
-import { declarationOf, optionsOf } from '../declaration.ts'
+import { type AnyAsset, hasRows, isAsset, type ValueOf } from '../any-asset.ts'
+import { optionsOf } from '../declaration.ts'
 import type { Log } from '../declare/context.ts'
 import type { Io } from '../declare/io.ts'
 import type { DataRow } from '../declare/values.ts'
@@ -112,12 +112,11 @@ async function storeInput(
   store: MemoryValues,
   isFirst: boolean,
 ): Promise<InputRef> {
-  const kind = declarationOf(asset)?.kind
   const isParted = optionsOf<{ partitions?: unknown }>(asset).partitions !== undefined
   const many = said ?? (isParted && given instanceof Map)
   const ref = (io: string, values: StoredValue[]): InputRef => ({ asset_key: asset.key, io, many, values })
   if (isFirst) return ref('none', [])
-  if (kind === 'table' || kind === 'source') {
+  if (hasRows(asset)) {
     if (typeof given !== 'object' || given === null || !(Symbol.iterator in given || Symbol.asyncIterator in given))
       throw invalid('bad_input', `input ${name} is ${show(given)}`, `${asset.key} is a table: pass an array of rows.`)
     const { path } = await store.writeRows(given as Iterable<DataRow>)

@@ -1,6 +1,6 @@
 import { isServoError, messageOf } from '../../lib/error.ts'
 import { partitionSet } from '../../partitions/partition-set.ts'
-import type { AnyAsset } from '../any-asset.ts'
+import { type AnyAsset, hasRows } from '../any-asset.ts'
 import { prepareQuery } from '../attempt/query-tables.ts'
 import { columnsOf, type DataColumn } from '../columns.ts'
 import { declarationOf, optionsOf } from '../declaration.ts'
@@ -56,8 +56,7 @@ const unknown = (reason: string): QueryCheck => ({ outcome: 'unknown', reason })
 
 /** Undefined if its schema declares none. */
 function tableColumns(asset: AnyAsset): readonly DataColumn[] | 'no table' | undefined {
-  const { kind } = declarationOf(asset) ?? {}
-  if (kind !== 'table' && kind !== 'source') return 'no table'
+  if (!hasRows(asset)) return 'no table'
   const { schema } = optionsOf<{ schema?: StandardSchemaV1 }>(asset)
   return schema && columnsOf(schema)
 }

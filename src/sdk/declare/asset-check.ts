@@ -1,5 +1,5 @@
 import { checkZoneName } from '../../cron/zone-name.ts'
-import { type AssetKind, isAsset } from '../any-asset.ts'
+import { type AssetKind, hasRows, isAsset } from '../any-asset.ts'
 import { declarationOf } from '../declaration.ts'
 import { durationMs, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedAssetKey, checkedName, invalid, show } from '../invalid.ts'
@@ -8,6 +8,7 @@ import { checkOwn, isMapped, isOwn } from '../partitions/mapped.ts'
 import { isPartitions } from '../partitions/partitions.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { isSchema } from '../standard-schema.ts'
+import { checkProgram } from './command-check.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
 import { checkResources, isOutside } from './option-checks.ts'
@@ -36,7 +37,7 @@ const body = [...settings, 'inputs', 'resources', 'metadata', 'checks', 'run']
 const known: Record<AssetKind, readonly string[]> = {
   asset: [...body, 'io'],
   table: [...body, 'schema', 'sql'],
-  command: [...settings, 'run', 'cwd', 'env', 'files', 'pipes'],
+  command: [...settings, 'run', 'inputs', 'output', 'schema', 'checks', 'cwd', 'env', 'files', 'pipes'],
   source: [...described, 'schema', 'uri'],
 }
 
@@ -86,16 +87,17 @@ const membersOf = (value: unknown): GivenOptions =>
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** A range is made as one value, from which no single partition could be read, so the asset must keep its own data. */
-function checkRanges(kind: AssetKind, key: string, { io }: GivenOptions): void {
-  if (kind === 'command' || (kind === 'asset' && io === undefined)) return
+function checkRanges(kind: AssetKind, key: string, { io, schema }: GivenOptions): void {
+  if ((kind === 'command' && schema === undefined) || (kind === 'asset' && io === undefined)) return
   throw invalid(
     'bad_ranges',
     `${kind} ${key} uses ranges(), but Servo cannot split a stored range by partition`,
-    'Remove ranges(), or store the data yourself: use command(), or an asset() that returns nothing.',
+    'Remove ranges(), or store the data yourself: use command() without `output`, or an asset() that returns nothing.',
   )
 }
 
-function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, metadata }: GivenOptions): void {
+function checkBody(kind: AssetKind, key: string, options: GivenOptions): void {
+  const { run, sql, schema, uri, io, metadata } = options
   if (kind === 'table' || kind === 'source') {
     if (!isSchema(schema))
       throw invalid('bad_schema', `${kind} ${key} needs a schema`, 'Write schema: z.object({ id: z.string() }).')
@@ -113,6 +115,7 @@ function checkBody(kind: AssetKind, key: string, { run, sql, schema, uri, io, me
     const words = Array.isArray(run) ? run : []
     if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
       throw invalid('bad_command', `command ${key} needs a command line in \`run\``, "Write run: ['python', 'forecast.py'].")
+    checkProgram(key, options)
     return
   }
   if (run !== undefined && sql !== undefined)
@@ -141,11 +144,11 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
         'Import the asset and pass it, or list its key in `deps`.',
       )
     const from = isMapped(input) ? input.asset : input
-    if (declarationOf(from)?.kind === 'command')
+    if (declarationOf(from)?.kind === 'command' && !hasRows(from))
       throw invalid(
         'no_value',
         `input \`${name}\` of ${key} is a command: it stores its own data, so there is no value to load`,
-        'List it in `deps`.',
+        'List it in `deps`, or let the command return rows: give it `output` and `schema`.',
       )
   }
   if (deps !== undefined && !Array.isArray(deps))

@@ -180,8 +180,10 @@ export type Word<P> =
   | string
   | ((partition: [P] extends [undefined] ? { readonly key: ThisCommandHasNoPartitions } : PartitionOf<P>) => string)
 
-export interface CommandOptions<P> extends Settings<P> {
+export interface CommandSettings<Inputs, P> extends Settings<P> {
   run: readonly Word<P>[]
+  /** Stored values of other assets. The program gets the paths of their files: in `SERVO_INPUT_<NAME>`, and in `extras.inputs` of Pipes. */
+  inputs?: Inputs & Loadable<Inputs, P, DataTable<unknown>>
   /** Relative to the project folder. */
   cwd?: string
   env?: Readonly<Record<string, string>>
@@ -193,6 +195,16 @@ export interface CommandOptions<P> extends Settings<P> {
   /** True if the program uses Dagster Pipes. */
   pipes?: boolean
 }
+
+/** The file by which a program hands rows back. Its ending is its format. */
+export type RowsFile = `${string}.parquet` | `${string}.csv` | `${string}.ndjson`
+
+/** A program keeps its own data, or writes rows into a file of its output folder, `SERVO_OUTPUT`. */
+export type CommandOptions<P, Inputs = Nothing, Row = never> = CommandSettings<Inputs, P> &
+  (
+    | { output: RowsFile; schema: StandardSchemaV1<unknown, Row>; checks?: Checks<DataTable<NoInfer<Row>>> }
+    | { output?: never; schema?: never; checks?: never }
+  )
 
 export interface SourceOptions<Row, P> {
   schema: StandardSchemaV1<unknown, Row>

@@ -65,8 +65,14 @@ export function table<
   return define('table', key, options, table)
 }
 
-/** A program in any language. It stores its own data, and may report over Dagster Pipes. */
-export function command<const Key extends string, P = undefined>(key: Key, options: CommandOptions<P>): Asset<Key, NoValue, P> {
+/**
+ * A program in any language. It gets the files of its inputs, and may report over Dagster Pipes. It stores its own data, unless it returns rows
+ * in the file that `output` names.
+ */
+export function command<const Key extends string, P = undefined, Inputs = Nothing, Row = never>(
+  key: Key,
+  options: CommandOptions<P, Inputs, Row>,
+): Asset<Key, [Row] extends [never] ? NoValue : DataTable<Row>, P, undefined, Inputs> {
   return define('command', key, options, command)
 }
 

@@ -4,6 +4,7 @@ import { declarationOf, optionsOf, withDeclaration } from '../declaration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
 import { checkOptionNames } from '../option-names.ts'
 import { isSchema, issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import { variableName } from '../variable-name.ts'
 import type { MaybePromise } from './values.ts'
 
 /** Exists only in types: the opened resource. */
@@ -124,7 +125,7 @@ export const secretVariablesOf = (resource: AnyResource): string[] => {
 
 /** `shop-api`, `apiToken` → `SERVO_SHOP_API_API_TOKEN` */
 const variableOf = (resourceName: string, field: string): string =>
-  `SERVO_${resourceName}_${field.replace(/(?<=[a-z0-9])(?=[A-Z])/g, '_')}`.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()
+  `SERVO_${resourceName.replace(/[^A-Za-z0-9]/g, '_').toUpperCase()}_${variableName(field)}`
 
 async function configOf(name: string, schema: StandardSchemaV1, environment: EnvironmentVariables): Promise<unknown> {
   const lookUp = (field: string): string | undefined => environment[variableOf(name, field)]

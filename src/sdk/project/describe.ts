@@ -2,7 +2,7 @@ import path from 'node:path'
 import type { AssetDefinitionInput, ProjectManifestInput } from '../../contract/project-manifest.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
-import { type AnyAsset, assetKindOf, isAsset } from '../any-asset.ts'
+import { type AnyAsset, assetKindOf, hasRows, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, optionsOf } from '../declaration.ts'
 import type { Dependency, Freshness, Retry, Settings } from '../declare/asset-options.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
@@ -71,7 +71,7 @@ function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describ
     deps: (options.deps ?? []).map((dep) => describeDependency(dep, asset)),
     partitions: options.partitions?.data,
     ranges: isRanges(options.partitions) ? options.partitions.ranges : undefined,
-    io: ioOf(declaration.kind, options.io),
+    io: ioOf(asset, options.io),
     uri: options.uri,
     retry: options.retry === undefined ? undefined : describeRetry(options.retry),
     // Rounded up: a task that may take half a second gets a whole one, not none.
@@ -107,9 +107,9 @@ function describeDependency(dep: Dependency, self: AnyAsset): { asset_key: strin
 const partitionsOf = (asset: AnyAsset): PartitionData | undefined =>
   optionsOf<{ partitions?: AnyPartitions }>(asset).partitions?.data
 
-function ioOf(kind: string, io: Io<unknown> | undefined): string {
-  if (kind === 'command') return 'none'
-  return kind === 'asset' ? (io?.name ?? 'json') : 'parquet'
+function ioOf(asset: AnyAsset, io: Io<unknown> | undefined): string {
+  if (hasRows(asset)) return 'parquet'
+  return assetKindOf(asset) === 'command' ? 'none' : (io?.name ?? 'json')
 }
 
 function describeRetry(retry: Retry): NonNullable<AssetDefinitionInput['retry']> {

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import type { AttemptResultInput } from '../../contract/dispatch.ts'
+import type { AttemptOutput, AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
+import type { ReportedCheck } from '../../contract/reported-check.ts'
 import { type Failing, failureOf } from '../../sdk/attempt/failure-report.ts'
 import { checkFailure } from '../../sdk/attempt/findings.ts'
+import type { Written } from '../../sdk/declare/values.ts'
 import { errorOfProgram } from '../../sdk/described-error.ts'
 import { lineReader } from '../lines.ts'
 import { followFile } from './growing-file.ts'
@@ -17,19 +19,23 @@ export interface CommandRun extends Program, Failing {
   readonly pipes: boolean | undefined
   readonly context: PipesContext
   log(entry: Omit<LogEntry, 'at'>): void
+  /** Takes over the rows that the program wrote, and adds what their checks found. Absent if the program keeps its own data. */
+  keepRows?(checks: ReportedCheck[]): Promise<Written>
 }
 
 /** Runs a program that makes an asset. Never throws: whatever happens is a result. */
 export async function executeCommand(run: CommandRun): Promise<AttemptResultInput> {
   const report = new PipesReport(run.assetKey, run.log)
+  let written: Written | undefined
   try {
     if (run.pipes === false) await runProgram(run)
     else await runWithPipes(run, report)
+    written = await run.keepRows?.(report.checks)
     const failure = checkFailure(run.assetKey, report.checks)
     if (failure !== undefined) throw failure
-    return { outcome: 'SUCCEEDED', output: outputOf(report) }
+    return { outcome: 'SUCCEEDED', output: outputOf(report, written) }
   } catch (error) {
-    return failureOf(error, outputOf(report), run).result
+    return failureOf(error, outputOf(report, written), run).result
   }
 }
 
@@ -41,7 +47,8 @@ async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void>
     lineReader((line) => report.read(line)),
   )
   try {
-    await runProgram({ ...run, env: { ...run.env, ...pipesEnvironment(run.context, file) } })
+    const pipes = pipesEnvironment(run.context, { messages: file, contextFile: path.join(folder, 'context.json') })
+    await runProgram({ ...run, env: { ...run.env, ...pipes } })
   } catch (error) {
     messages.end()
     // The program's own report of its end is better than its exit code.
@@ -66,12 +73,16 @@ function remark({ session }: PipesReport, log: CommandRun['log']): void {
 
 const exceptionOf = ({ message, traceback }: NonNullable<PipesReport['exception']>): Error => errorOfProgram(message, traceback)
 
-function outputOf({ metadata, checks, dataVersion }: PipesReport): NonNullable<AttemptResultInput['output']> {
-  const rows = metadata['dagster/row_count']
+function outputOf({ metadata, checks, dataVersion }: PipesReport, written: Written | undefined): AttemptOutput {
+  const said = metadata['dagster/row_count']
+  // What was stored is counted, whatever the program says.
+  const rows = written?.rows ?? (typeof said === 'number' && Number.isSafeInteger(said) && said >= 0 ? said : undefined)
+  const version = dataVersion ?? written?.dataVersion
   return {
     metadata,
     checks,
-    ...(dataVersion === undefined ? {} : { data_version: dataVersion }),
-    ...(typeof rows === 'number' && Number.isSafeInteger(rows) && rows >= 0 ? { rows } : {}),
+    ...(written && { path: written.path, bytes: written.bytes }),
+    ...(version === undefined ? {} : { data_version: version }),
+    ...(rows === undefined ? {} : { rows }),
   }
 }

@@ -2,21 +2,15 @@ import path from 'node:path'
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import type { UlidSource } from '../../lib/ulid.ts'
-import type { AnyAsset } from '../../sdk/any-asset.ts'
 import { executeAsset } from '../../sdk/attempt/execute.ts'
-import { failureOf } from '../../sdk/attempt/failure-report.ts'
 import { jsonOf } from '../../sdk/attempt/findings.ts'
-import { declarationOf, optionsOf } from '../../sdk/declaration.ts'
-import type { CommandOptions } from '../../sdk/declare/asset-options.ts'
+import { declarationOf } from '../../sdk/declaration.ts'
 import type { Log } from '../../sdk/declare/context.ts'
-import { openPartition, windowText } from '../../sdk/partitions/partition-key.ts'
-import type { AnyPartitions } from '../../sdk/partitions/partitions.ts'
 import type { Project } from '../../sdk/project/project.ts'
 import { failedResult } from '../attempt-results.ts'
 import { attemptValues } from '../values/attempt-values.ts'
 import type { ValueStorage } from '../values/stored-values.ts'
 import { evaluateCode } from './evaluation.ts'
-import { pipesContext } from './pipes.ts'
 import type { AttemptContext, LoadedProject } from './received-work.ts'
 
 export interface ExecutionOptions extends ValueStorage {
@@ -56,8 +50,13 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
         `The project no longer declares the asset ${asset_key}. Start the run again with the current code.`,
       )
     const writeLog = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
-    if (declarationOf(asset)?.kind === 'command') return runCommandAsset(asset, envelope, context, writeLog)
     const store = attemptValues(options, { assetKey: asset_key, partitionKey: partition?.key, materializationId })
+    if (declarationOf(asset)?.kind === 'command') {
+      // Loaded when first used: most workers run no programs.
+      const { executeCommandAsset } = await import('./command-asset.ts')
+      const codeVersion = versions.get(asset_key) ?? null
+      return executeCommandAsset(asset, { envelope, context, storage: options, store, describing, codeVersion, log: writeLog })
+    }
     const { result } = await executeAsset(asset, {
       partition,
       inputs: envelope.payload.inputs,
@@ -69,40 +68,6 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
       describing,
     })
     return result
-  }
-
-  async function runCommandAsset(
-    asset: AnyAsset,
-    envelope: DispatchEnvelope,
-    { signal, print }: AttemptContext,
-    log: (entry: Omit<LogEntry, 'at'>) => void,
-  ): Promise<AttemptResultInput> {
-    const { run: words, cwd = '.', env, pipes, partitions, retry } = optionsOf<CommandOptions<AnyPartitions>>(asset)
-    const retryOn = (typeof retry === 'object' ? retry.on : undefined) ?? (() => true)
-    try {
-      const partition = partitions && envelope.partition ? openPartition(partitions, envelope.partition) : undefined
-      // Loaded when first used: most workers run no programs.
-      const { executeCommand } = await import('./command.ts')
-      return await executeCommand({
-        assetKey: asset.key,
-        words: words.map((word) => (typeof word === 'string' ? word : String(word((partition ?? {}) as never)))),
-        cwd: path.resolve(options.projectDir, cwd),
-        env: { ...process.env, ...env },
-        pipes,
-        context: pipesContext(
-          envelope,
-          versions.get(asset.key) ?? null,
-          partitions && partition && windowText(partitions, partition),
-        ),
-        signal,
-        retryOn,
-        describing: { ...describing, declared: declarationOf(asset) },
-        print,
-        log,
-      })
-    } catch (error) {
-      return failureOf(error, undefined, { signal, retryOn, describing }).result
-    }
   }
 
   return {

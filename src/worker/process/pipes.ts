@@ -1,9 +1,10 @@
+import { writeFileSync } from 'node:fs'
 import { deflateSync } from 'node:zlib'
 import type { AttemptResultInput, DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { isObject } from '../../lib/is-object.ts'
-import { parsePythonJson } from './python-json.ts'
+import { parsePythonJson } from '../python-json.ts'
 
 type Output = NonNullable<AttemptResultInput['output']>
 /** A JSON object of the Pipes protocol. */
@@ -29,6 +30,7 @@ export function pipesContext(
   { asset_key, partition, run_id, attempt }: DispatchEnvelope,
   codeVersion: string | null,
   window: PipesContext['partition_time_window'] | undefined,
+  inputs?: PipesObject,
 ): PipesContext {
   const keys = partition ? (partition.keys ?? [partition.key]) : []
   return {
@@ -42,7 +44,7 @@ export function pipesContext(
     run_id,
     job_name: null,
     retry_number: attempt - 1,
-    extras: { ...(partition?.values && { partition_values: partition.values }) },
+    extras: { ...(partition?.values && { partition_values: partition.values }), ...(inputs && { inputs }) },
   }
 }
 
@@ -51,11 +53,20 @@ export function encodeParameter(value: object): string {
   return deflateSync(JSON.stringify(value)).toString('base64')
 }
 
-/** The two variables by which a program finds its context and the file it reports to. */
-export function pipesEnvironment(context: PipesContext, messagesFile: string): Record<string, string> {
+/** Linux passes on at most 128 KiB per variable. A larger context, of an attempt with many inputs, goes into a file. */
+const MAX_VARIABLE = 64 * 1024
+
+/** The two variables by which a program finds its context and the file it reports to. `contextFile` is written if it is needed. */
+export function pipesEnvironment(
+  context: PipesContext,
+  { messages, contextFile }: { readonly messages: string; readonly contextFile: string },
+): Record<string, string> {
+  const direct = encodeParameter({ data: context })
+  const isLarge = direct.length > MAX_VARIABLE
+  if (isLarge) writeFileSync(contextFile, JSON.stringify(context))
   return {
-    DAGSTER_PIPES_CONTEXT: encodeParameter({ data: context }),
-    DAGSTER_PIPES_MESSAGES: encodeParameter({ path: messagesFile }),
+    DAGSTER_PIPES_CONTEXT: isLarge ? encodeParameter({ path: contextFile }) : direct,
+    DAGSTER_PIPES_MESSAGES: encodeParameter({ path: messages }),
   }
 }
 

@@ -173,3 +173,29 @@ command('words', { run: ['echo', (partition) => partition.key] })
 
 // @ts-expect-error a source without its files
 source('files', { schema: id })
+
+const scores = command('scores', { run: ['x'], output: 'rows.csv', schema: id })
+table('from-scores', {
+  schema: id,
+  inputs: { scores },
+  // @ts-expect-error a misspelt column of the rows that a program returned
+  run: async ({ scores }) => (await scores.rows()).map((row) => ({ id: row.idd })),
+})
+
+// @ts-expect-error rows of a program without a schema
+command('no-schema', { run: ['x'], output: 'rows.csv' })
+
+// @ts-expect-error rows of a program without a file
+command('no-file', { run: ['x'], schema: id })
+
+// @ts-expect-error a file of rows in an unknown format
+command('sheet', { run: ['x'], output: 'rows.xlsx', schema: id })
+
+// @ts-expect-error a check of a misspelt column of a program's rows
+command('checked', { run: ['x'], output: 'rows.csv', schema: id, checks: { u: check.unique('idd') } })
+
+// @ts-expect-error checks of a program that returns no rows
+command('own-data', { run: ['x'], checks: { u: () => true } })
+
+// @ts-expect-error an input of a program that stores its own data
+command('from-command', { run: ['x'], inputs: { forecast } })

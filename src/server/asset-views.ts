@@ -1,0 +1,257 @@
+import type { MoreViews, RunSql } from '../adapters/duckdb/read-only-query.ts'
+import { isPathOf, OUTPUT_PATH } from '../contract/output-path.ts'
+import { ServoError } from '../lib/error.ts'
+import { isObject } from '../lib/is-object.ts'
+import { quoteName, quoteText } from '../lib/sql/sql-text.ts'
+import { checkStoredPath } from '../worker/values/stored-file.ts'
+
+/*
+ * Assets as views: the data of their current materializations, with the partition as columns. Views are made of what the state says,
+ * by SQL that `servo query` and `attach.sql` share.
+ */
+
+/** The tables of the state that say what is current. */
+export const VIEW_TABLES = ['asset_definitions', 'partition_status', 'dynamic_partitions'] as const
+
+export const DEFINITIONS = 'SELECT asset_key, definition, renamed_from, removed FROM asset_definitions ORDER BY asset_key'
+
+/** An asset that may be shown as a view. */
+export interface ViewedAsset {
+  readonly key: string
+  /** Its name as a view. */
+  readonly name: string
+  /** The key, and the keys that it had before. */
+  readonly recordedAs: readonly string[]
+  /** How its values are stored: the ending of their files. */
+  readonly ending: 'parquet' | 'json' | 'bin'
+  readonly kind: string
+  readonly dimensions: readonly Dimension[]
+}
+
+interface Dimension {
+  /** The name of its column. */
+  readonly column: string
+  /** Its value, in SQL over a row of `partition_status`. */
+  readonly value: string
+  /** SQL that is true for the keys that exist, as far as that is on record. */
+  readonly exists: string | undefined
+}
+
+type Members = Readonly<Record<string, unknown>>
+
+/** A row of `DEFINITIONS`. */
+interface Defined {
+  readonly key: string
+  readonly definition: Members
+  readonly formerKey: string | undefined
+  readonly removed: boolean
+}
+
+const definedIn = ({ asset_key, definition, renamed_from, removed }: Members): Defined => ({
+  key: String(asset_key),
+  definition: membersOf(definition),
+  formerKey: typeof renamed_from === 'string' ? renamed_from : undefined,
+  removed: removed === true,
+})
+
+const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
+
+/**
+ * The assets of a graph, from the rows of `DEFINITIONS`. A view is called as its asset. If a table of the state is called so, or an asset that
+ * differs only in case, which SQL does not tell apart, `asset/` comes before it.
+ */
+export function viewedAssets(rows: readonly Members[], taken: readonly string[]): ViewedAsset[] {
+  const defined = new Map(rows.map(definedIn).map((each) => [each.key, each]))
+  const tables = new Set(taken.map((name) => name.toLowerCase()))
+  const names = new Set(tables)
+  const free = (name: string): string => (names.has(name.toLowerCase()) ? free(`asset/${name}`) : name)
+  const present = [...defined.values()].filter(({ removed }) => !removed)
+  // Assets that keep their name come first, so that none has to give way to a name that was made up.
+  const [keeping, giving] = [false, true].map((isTaken) =>
+    present.filter(({ key }) => tables.has(key.toLowerCase()) === isTaken),
+  )
+  return [...(keeping ?? []), ...(giving ?? [])].map(({ key, definition: { io, kind, partitions } }) => {
+    const name = free(key)
+    names.add(name.toLowerCase())
+    return {
+      key,
+      name,
+      recordedAs: recordedAs(key, defined),
+      ending: io === 'parquet' || io === 'json' ? io : 'bin',
+      kind: String(kind),
+      dimensions: dimensionsOf(partitions),
+    }
+  })
+}
+
+/** As `keysOfAsset` has it, which follows the rows in memory. */
+function recordedAs(key: string, defined: ReadonlyMap<string, Defined>): string[] {
+  const keys = [key]
+  for (let row = defined.get(key); row?.formerKey !== undefined; ) {
+    const former = defined.get(row.formerKey)
+    if (!former?.removed || keys.includes(former.key)) break
+    keys.push(former.key)
+    row = former
+  }
+  return keys
+}
+
+function dimensionsOf(partitions: unknown): Dimension[] {
+  if (!isObject(partitions)) return []
+  const { type, dimensions } = partitions
+  if (type !== 'multi') return [{ column: 'partition', value: 'partition_key', exists: existing('partition_key', partitions) }]
+  return Object.entries(membersOf(dimensions)).map(([name, definition]) => {
+    const value = `partition_values[${quoteText(name)}]`
+    return { column: `partition_${name}`, value, exists: existing(value, membersOf(definition)) }
+  })
+}
+
+/** A key may have been taken out of its list or set after it was made. */
+function existing(value: string, { type, keys, name }: Members): string | undefined {
+  if (type === 'keys' && Array.isArray(keys)) return `${value} IN (${keys.map((key) => quoteText(String(key))).join(', ')})`
+  if (type !== 'dynamic') return undefined
+  return `${value} NOT IN (SELECT partition_key FROM dynamic_partitions WHERE set_name = ${quoteText(String(name))} AND NOT present)`
+}
+
+/** Where the data folder is, as text that goes before the path of a value: plainly, and as DuckDB wants it to be spelled. */
+interface Place {
+  readonly plain: string
+  readonly spelled: string
+}
+
+/** Creates the table of the files behind these views: those of the current materializations of the assets. */
+function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' | 'TEMP '): string {
+  const newestFirst = 'ORDER BY last_materialization_at DESC NULLS LAST, last_materialization_event_id DESC NULLS LAST'
+  const known = assets.flatMap(({ key, recordedAs, ending }) =>
+    recordedAs.map((recorded) => `(${[recorded, key, `.${ending}`].map(quoteText).join(', ')})`),
+  )
+  const impossible = assets.flatMap(({ key, dimensions }) => {
+    const exists =
+      dimensions.length === 0 ? [`partition_key = ''`] : [`partition_key <> ''`, ...dimensions.flatMap((d) => d.exists ?? [])]
+    return `AND (asset_key <> ${quoteText(key)} OR (${exists.join(' AND ')}))`
+  })
+  return `CREATE OR REPLACE ${temporary}TABLE servo_data AS
+WITH known(recorded_as, asset_key, ending) AS (VALUES ${known.length > 0 ? known.join(', ') : `(NULL, NULL, NULL)`}),
+newest AS (
+  SELECT known.asset_key, known.ending, s.partition_key, first(s.partition_values) AS partition_values, max(s.wiped_at) AS wiped_at,
+    first({'path': s.last_materialization_path, 'id': s.last_materialization_id, 'made_at': s.last_materialization_at} ${newestFirst}) AS made
+  FROM partition_status AS s JOIN known ON known.recorded_as = s.asset_key GROUP BY ALL
+)
+SELECT asset_key, partition_key, partition_values, made.id AS materialization_id, made.path AS path,
+  ${quoteText(place.plain)} || made.path AS file, ${quoteText(place.spelled)} || made.path AS spelled
+FROM newest
+WHERE made.id <> '' AND made.path IS NOT NULL AND (wiped_at IS NULL OR wiped_at < made.made_at)
+  AND ends_with(made.path, ending) AND regexp_full_match(made.path, ${quoteText(OUTPUT_PATH)})
+  ${impossible.join('\n  ')};`
+}
+
+/** No column of a table can be called so by accident. */
+const FILE = quoteName('servo file')
+
+/** The variable that holds the files of one view. */
+const variableOf = (number: number): string => `servo_data_${number}`
+
+const filesVariable = ({ key }: ViewedAsset, number: number): string =>
+  `SET VARIABLE ${variableOf(number)} = (SELECT list(spelled ORDER BY partition_key) FROM servo_data WHERE asset_key = ${quoteText(key)});`
+
+/**
+ * The data of an asset that has files. Columns of partitions are last, as DuckDB has them for folders: if a table has a column of the same name,
+ * that one keeps it.
+ */
+function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number): string {
+  const files = `(SELECT * FROM servo_data WHERE asset_key = ${quoteText(key)})`
+  const partition = dimensions.map(({ column, value }) => `, p.${value} AS ${quoteName(column)}`).join('')
+  const list = `getvariable(${quoteText(variableOf(number))})`
+  // The rows of partitions may have been written before a column was added, so columns are matched by name.
+  const options = `union_by_name = true, hive_partitioning = false, filename = 'servo file'`
+  if (ending === 'parquet')
+    return `SELECT d.* EXCLUDE (${FILE})${partition} FROM read_parquet(${list}, ${options}) AS d JOIN ${files} AS p ON p.file = d.${FILE}`
+  if (ending === 'json')
+    return `SELECT d.content::JSON AS "value"${partition} FROM read_text(${list}) AS d JOIN ${files} AS p ON p.file = d.filename`
+  return `SELECT p.file AS path${partition} FROM ${files} AS p`
+}
+
+/** An asset without files has none of its own columns: only a file knows them. */
+const emptyQuery = ({ dimensions }: ViewedAsset): string =>
+  `SELECT ${dimensions.length > 0 ? dimensions.map(({ column }) => `NULL::VARCHAR AS ${quoteName(column)}`).join(', ') : 'NULL AS "not materialized"'} WHERE false`
+
+/**
+ * SQL that makes views of these assets, for a DuckDB that stands in the folder of the workspace and has the tables of the state. It goes by the
+ * state at the time it is run, but knows only these assets.
+ */
+export function attachAssets(assets: readonly ViewedAsset[]): string {
+  if (assets.length === 0) return ''
+  const views = assets.map((asset, number) => {
+    const some = `SELECT count(*) > 0 FROM servo_data WHERE asset_key = ${quoteText(asset.key)}`
+    const shown = asset.dimensions.length > 0 ? 'with its partition' : 'as a whole'
+    return `-- ${asset.key}, ${shown}
+${filesVariable(asset, number)}
+SET VARIABLE servo_view_${number} = (SELECT CASE WHEN (${some}) THEN ${quoteText(assetQuery(asset, number))} ELSE ${quoteText(emptyQuery(asset))} END);
+CREATE OR REPLACE TEMP VIEW ${quoteName(asset.name)} AS SELECT * FROM query(getvariable('servo_view_${number}'));
+`
+  })
+  return `-- The data of assets: current materializations, with columns for the partition. servo_data lists the files.
+${filesTable(assets, { plain: '', spelled: '' }, 'TEMP ')}
+
+${views.join('\n')}`
+}
+
+interface Looking extends Place {
+  /** The names of tables. */
+  readonly taken: readonly string[]
+  readonly fileOf: (path: string) => string
+}
+
+/** Makes views of the assets that a query names. */
+export async function makeAssetViews(
+  asked: ReadonlySet<string>,
+  run: RunSql,
+  { taken, fileOf, ...place }: Looking,
+): Promise<MoreViews> {
+  const all = viewedAssets(await run(DEFINITIONS), taken)
+  const wanted = all.filter(({ name }) => asked.has(name.toLowerCase()))
+  const names = all.map(({ name }) => name)
+  if (wanted.length === 0) return { names, folders: [], absent: new Map() }
+  await run(filesTable(wanted, place, ''))
+  const files = await run('SELECT asset_key, materialization_id, path FROM servo_data')
+  const owners = new Map(wanted.map((asset) => [asset.key, asset]))
+  const made = new Set<string>()
+  for (const { asset_key, materialization_id, path } of files) {
+    checkLies(owners.get(String(asset_key)), String(path), String(materialization_id))
+    checkStoredPath(String(path), fileOf)
+    made.add(String(asset_key))
+  }
+  for (const [number, asset] of wanted.entries()) {
+    if (!made.has(asset.key)) continue
+    await run(filesVariable(asset, number))
+    await run(`CREATE VIEW ${quoteName(asset.name)} AS ${assetQuery(asset, number)}`)
+  }
+  return {
+    names,
+    // The folders of these assets alone, under all names they have had.
+    folders: wanted.flatMap(({ recordedAs }) =>
+      recordedAs.flatMap((key) => [place.plain, place.spelled].map((start) => `${start}data/${key}/`)),
+    ),
+    absent: new Map(
+      wanted.filter(({ key }) => !made.has(key)).map((asset) => [asset.name.toLowerCase(), nothingToShow(asset)]),
+    ),
+  }
+}
+
+/** A ledger may hold reports of paths that were never checked. */
+function checkLies(asset: ViewedAsset | undefined, path: string, id: string): void {
+  if (asset?.recordedAs.some((key) => isPathOf(path, key, id))) return
+  throw new ServoError('invalid', 'bad_stored_path', `${asset?.key} is said to lie at ${JSON.stringify(path.slice(0, 200))}`, {
+    hint: `Nothing of it is kept there. Materialize ${asset?.key} again.`,
+  })
+}
+
+function nothingToShow({ key, kind }: ViewedAsset): ServoError {
+  const why =
+    kind === 'source'
+      ? `${key} is a source: Servo stores none of its data`
+      : `${key} has nothing to show: it was never materialized, was wiped, or keeps its own data`
+  return new ServoError('not_found', 'no_value', why, {
+    hint: kind === 'source' ? 'Query what is made from it.' : `Materialize it: servo run ${key}`,
+  })
+}
