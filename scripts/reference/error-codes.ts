@@ -181,7 +181,7 @@ export const errorGroups: readonly CodeGroup[] = [
       partitions_wanted: 'The asset has partitions: name some, or `*`.',
       partitions_unrelated: 'No partition of the asset belongs to those that were named.',
       too_many_partitions: 'The request names more partitions than fit into one run.',
-      inputs_missing: 'Inputs of the run were never made. The hint is a command that makes them.',
+      inputs_missing: 'Inputs of the run were never materialized. The hint is a command that makes them.',
       never_materialized: 'The asset has not been made.',
       nothing_to_do: 'Nothing is stale, missing or failed.',
       nothing_to_rerun: 'Nothing of the run is left to run again.',

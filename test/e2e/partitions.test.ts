@@ -191,7 +191,7 @@ describe('partitions', () => {
     expect([made, stale, failures]).toEqual(['178', '0', '58'])
     expect(number(never)).toBe(number(all) - 178 - 58)
     const page = await project.servo('partitions', 'list', 'sales', '--partition', 'date=2025-02-01,product=pen')
-    expect(page.stdout).toMatch(/region=us +never made, last attempt failed/)
+    expect(page.stdout).toMatch(/region=us +missing, last attempt failed/)
     const { because } = await project.json('partitions', 'why', 'revenue', '2025-02')
     // 28 days × 2 products of the region that is closed.
     const missing = because.find(({ cause }: Record<string, string>) => cause === 'upstream_missing')

@@ -28,7 +28,7 @@ export function partitionCommands(program: Command): void {
     .action(async (select: string | undefined, flags) => (await statusCommands()).listPartitions(select, flags))
 
   pagedBy(
-    projectCommand(partitions, 'stale [selection]', 'list partitions that should be made again, or were never made').addOption(
+    projectCommand(partitions, 'stale [selection]', 'list partitions to materialize: stale and missing ones').addOption(
       oneOfOption('--cause <cause>', 'only partitions that are stale for this cause', [
         'never_materialized',
         'code_changed',

@@ -26,8 +26,8 @@ export function runCommands(program: Command): void {
     projectCommand(program, 'run [selection...]', 'materialize assets')
       .option('--detach', DETACH)
       .option('--partition <key>', 'partition to materialize, a range, latest, or * for all; may be repeated', several)
-      .option('--stale', 'only stale partitions, including those that were never made')
-      .option('--missing', 'only partitions that were never made')
+      .option('--stale', 'only stale partitions, including missing ones')
+      .option('--missing', 'only partitions that were never materialized')
       .option('--failed', 'only partitions whose last attempt failed')
       .addOption(new Option('--dry-run', 'show what would run and why, and run nothing').conflicts('detach')),
     'run',

@@ -63,7 +63,7 @@ export async function showSummaries(select: string | undefined, flags: ProjectFl
       { text: because.map(([cause, count]) => `${words(cause)} ${count}`).join(', '), paint: colours.dim },
     ]
   })
-  const numbers = ['partitions', 'made', 'stale', 'failed', 'never made']
+  const numbers = ['partitions', 'materialized', 'stale', 'failed', 'missing']
   if (found.length > 0) printTable(headsOf(['asset', ...numbers, 'keys', 'because'], numbers), rows)
 }
 
@@ -108,7 +108,7 @@ function printPage({ partitions, next_cursor }: PartitionPage, none: string): vo
   if (next_cursor !== null) print(colours.dim(`more: --cursor ${next_cursor}`))
 }
 
-const HEADS = headsOf(['asset', 'partition', 'status', 'made', 'because'])
+const HEADS = headsOf(['asset', 'partition', 'status', 'materialized', 'because'])
 
 function row(each: PartitionStatus): Cell[] {
   const because = each.causes.length > 0 ? each.causes.map(words).join(', ') : each.is_stale ? 'upstream stale' : ''
@@ -116,7 +116,7 @@ function row(each: PartitionStatus): Cell[] {
     { text: printable(each.asset_key) },
     { text: printable(each.partition_key) },
     isFailedFirst(each)
-      ? { text: 'never made, last attempt failed', paint: colours.red }
+      ? { text: 'missing, last attempt failed', paint: colours.red }
       : { text: statusWords[each.status], paint: statusColour[each.status] },
     { text: each.status === 'NEVER_MATERIALIZED' ? wipedAt(each) : localTime(each.last_materialization_at) },
     { text: because, paint: colours.dim },
@@ -130,10 +130,10 @@ const isFailedFirst = ({ status, last_attempt_outcome, last_attempt_at, wiped_at
 const wipedAt = ({ wiped_at }: PartitionStatus): string => (wiped_at === null ? '' : `wiped ${localTime(wiped_at)}`)
 
 const statusWords: Readonly<Record<DisplayStatus, string>> = {
-  NEVER_MATERIALIZED: 'never made',
-  MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: 'made, last attempt failed',
+  NEVER_MATERIALIZED: 'missing',
+  MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: 'materialized, last attempt failed',
   STALE: 'stale',
-  MATERIALIZED: 'made',
+  MATERIALIZED: 'materialized',
 }
 const statusColour: Readonly<Record<DisplayStatus, (text: string) => string>> = {
   NEVER_MATERIALIZED: colours.dim,

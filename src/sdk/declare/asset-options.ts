@@ -196,14 +196,18 @@ export interface CommandSettings<Inputs, P> extends Settings<P> {
   pipes?: boolean
 }
 
-/** The file by which a program hands rows back. Its ending is its format. */
+/** The file in which a program returns rows. Its ending is its format. */
 export type RowsFile = `${string}.parquet` | `${string}.csv` | `${string}.ndjson`
 
-/** A program keeps its own data, or writes rows into a file of its output folder, `SERVO_OUTPUT`. */
+/** A program stores its own data, or writes rows into a file of its output folder, `SERVO_OUTPUT`. */
 export type CommandOptions<P, Inputs = Nothing, Row = never> = CommandSettings<Inputs, P> &
   (
     | { output: RowsFile; schema: StandardSchemaV1<unknown, Row>; checks?: Checks<DataTable<NoInfer<Row>>> }
-    | { output?: never; schema?: never; checks?: never }
+    | {
+        output?: never
+        schema?: Mistake<"rows need a file that the program writes: add output: 'rows.csv'">
+        checks?: Mistake<"checks need rows: add output: 'rows.csv' and a schema, or report checks over Pipes">
+      }
   )
 
 export interface SourceOptions<Row, P> {
