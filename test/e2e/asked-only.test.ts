@@ -37,7 +37,7 @@ test('[E7] a servo run that leads begins nothing but what it was asked for, and 
   expect((await project.servo('runs', 'list')).stderr).toContain('no server is running')
   expect(await project.servo('runs', 'logs', '-f', run_id)).toMatchObject({
     code: 3,
-    stderr: expect.stringContaining('no server is running that could go on with it'),
+    stderr: expect.stringContaining('no server is running to continue it'),
   })
 
   project.write('go-long')

@@ -118,19 +118,19 @@ describe('servo dev', () => {
     [
       'a duplicate key',
       { 'assets/x.ts': one('a') },
-      /error: assets\/x\.ts:2 .*two of asset a: assets\/small\.ts:2 and assets\/x\.ts:2/,
+      /error: assets\/x\.ts:2 .*duplicate asset a: assets\/small\.ts:2 and assets\/x\.ts:2/,
     ],
     [
       'a missing dependency',
       { 'assets/x.ts': one('x', "deps: ['nowhere'],") },
-      /error: assets\/x\.ts:2\S* {2}x depends on nowhere/,
+      /error: assets\/x\.ts:2\S* {2}x depends on the unknown asset nowhere/,
     ],
     [
       'a cycle',
       { 'assets/x.ts': one('x', "deps: ['y'],"), 'assets/y.ts': one('y', "deps: ['x'],") },
       /error: assets\/[xy]\.ts:2\S* {2}.*x.*y/,
     ],
-    ['no config', { 'servo.config.ts': null }, /error: there is no servo\.config\.ts in/],
+    ['no config', { 'servo.config.ts': null }, /error: no servo\.config\.ts in/],
   ]
   test.each(mistakes)(
     '%s is shown with its place; correct it and save; the last version that loaded stays in use and can be run',
@@ -213,7 +213,7 @@ describe('a server that ends', () => {
     const asked = performance.now()
     dev.kill('SIGINT')
     const { code, stdout } = await dev.ended
-    expect(stdout).toMatch(/\nstopped; 3 tasks that ran will run again at the next start\n$/)
+    expect(stdout).toMatch(/\nstopped; 3 tasks interrupted, which the next start runs again\n$/)
     expect(code).toBe(0)
     // Half a second when the machine is idle; a person who waits longer than this presses Ctrl-C again.
     expect(performance.now() - asked).toBeLessThan(10_000)

@@ -83,7 +83,7 @@ test('[D7] a remote worker cannot make assets here read files that it did not wr
   expect(failed).toMatchObject({
     state: 'FAILED',
     attempt: 1,
-    error_message: expect.stringContaining('not in the data folder'),
+    error_message: expect.stringContaining('outside the data folder'),
   })
 })
 

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { scheduleStatuses } from '../../contract/automation-statuses.ts'
 import { scheduleChanges, scheduleDefinition } from '../../contract/schedule.ts'
 import type { RunState } from '../../domain/runs/runs.table.ts'
 import type { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
@@ -52,8 +53,6 @@ export const catchupBody = z
   })
   .strict()
 export type CatchupBody = z.infer<typeof catchupBody>
-
-export const scheduleStatuses = ['active', 'paused', 'disabled', 'ended', 'removed'] as const
 
 const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(50),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { sensorStatuses } from '../../contract/automation-statuses.ts'
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import type { EvaluationReport } from '../../contract/evaluation.ts'
 import { sensorDefinition } from '../../contract/sensor.ts'
@@ -59,8 +60,6 @@ export type EvaluateBody = z.infer<typeof evaluateBody>
 
 export const replayBody = z.object({ data: z.unknown().optional(), attributes: textMap.optional(), ...request }).strict()
 export type ReplayBody = z.infer<typeof replayBody>
-
-export const sensorStatuses = ['active', 'error', 'paused', 'disabled', 'removed'] as const
 
 export const sensorListQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(50),

@@ -1,12 +1,11 @@
-import {
-  type AcceptedSchedule,
-  type LastRun,
-  newScheduleBody,
-  type ScheduleChangesBody,
-  type ScheduleDetail,
-  type SchedulesApi,
-  scheduleStatuses,
+import type {
+  AcceptedSchedule,
+  LastRun,
+  ScheduleChangesBody,
+  ScheduleDetail,
+  SchedulesApi,
 } from '../../api/automation/schedule-contract.ts'
+import { scheduleStatuses } from '../../contract/automation-statuses.ts'
 import { overlapPolicies } from '../../contract/overlap-policies.ts'
 import { minutesInWords } from '../../domain/schedules/deciding/due.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
@@ -231,6 +230,7 @@ export async function createSchedule(name: string, flags: DefinitionFlags): Prom
       `missing option --${cron === undefined ? 'cron' : 'select'}`,
       `Write: servo schedules create ${name} --cron "0 5 * * *" --select mart/revenue`,
     )
+  const { newScheduleBody } = await import('../../api/automation/schedule-contract.ts')
   const body = newScheduleBody.parse({ ...changesOf(flags), name })
   await change(flags, (schedules, user) => schedules.create(body, user))
 }

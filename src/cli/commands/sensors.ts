@@ -7,10 +7,10 @@ import {
   newSensorBody,
   type SensorDetail,
   sensorChangesBody,
-  sensorStatuses,
   type WireDeadLetter,
   type WireEval,
 } from '../../api/automation/sensor-contract.ts'
+import { sensorStatuses } from '../../contract/automation-statuses.ts'
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { besidesRuns, wordsBesidesRuns } from '../../domain/sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'

@@ -179,7 +179,7 @@ const sensorName = (name: string): string => `sensor ${name}`
 const scheduleName = (name: string): string => `schedule ${name}`
 
 const nothingEvaluated = (reason: string): ServoError =>
-  new ServoError('unavailable', 'nothing_evaluated', `sensors and conditions of schedules wait: ${reason}`, {
+  new ServoError('unavailable', 'nothing_evaluated', `sensors and schedule conditions are waiting: ${reason}`, {
     hint: 'Messages are refused until it is fixed; that does not count as a try. Fix it and save.',
   })
 

@@ -38,7 +38,7 @@ test('[A79] a project that cannot be loaded any more refuses what needs its code
   expect(outage).toContain('nonsense is not defined')
   expect((await api.schedules.get('often')).status_reason).toContain('it waits until its code can be evaluated')
   expect((await api.sensors.get('hook')).status_reason).toContain('nonsense is not defined')
-  expect((await project.servo('automation', 'status')).stdout).toContain('conditions of schedules wait: The project cannot')
+  expect((await project.servo('automation', 'status')).stdout).toContain('schedule conditions are waiting: The project cannot')
   await until(async () => {
     const { because } = await api.whys.why('schedule', 'often', {})
     return because[0]?.code === 'code_unavailable'

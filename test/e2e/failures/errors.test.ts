@@ -122,7 +122,7 @@ test('a module that throws while it is loaded shows the place, the stack and the
   })
   const ran = await project.servo('run', '*')
   const expected = [
-    /error: lib\/connect\.ts:2:9 {2}assets\/bad\.ts failed: no connection\n/,
+    /error: lib\/connect\.ts:2:9 {2}importing assets\/bad\.ts failed: no connection\n/,
     /\n {6}at connect \(lib\/connect\.ts:2:9\)\n {6}at assets\/bad\.ts:2:19\n {2}caused by the port is closed\n/,
   ]
   for (const each of expected) expect(ran.stderr).toMatch(each)

@@ -45,7 +45,7 @@ test('[W8] servo reads .env.local and .env of the project, in workers, in sensor
 
   project.write('.env', 'SERVO_LOOK_MS=soon\n')
   const { code, stderr } = await project.servo('runs', 'list')
-  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('SERVO_LOOK_MS is "soon"') })
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('SERVO_LOOK_MS cannot be "soon"') })
 
   dev.kill('SIGINT')
   await dev.ended

@@ -244,7 +244,7 @@ test('rows that are missing, do not fit or do not pass fail the attempt, and the
   expect(ended).toEqual({
     'bad[missing]': expect.stringContaining('the program ended well, and wrote no rows.csv'),
     'bad[column]': expect.stringContaining('row 2 of rows.csv (line 3) has "many" in column amount, which must be a number'),
-    'bad[check]': expect.stringContaining('bad does not pass: ids are unique'),
+    'bad[check]': expect.stringContaining('checks of bad failed: ids are unique'),
     'bad[fine]': null,
   })
 })
@@ -282,7 +282,7 @@ test('servo query says why an asset has nothing to show, and which there are', a
     code: 2,
     stderr: expect.stringContaining('never has nothing to show: it was never materialized'),
   })
-  expect((await project.servo('query', '.servo', 'from ordrs')).stderr).toMatch(/there is no table ordrs[\s\S]*"raw\/orders"/)
+  expect((await project.servo('query', '.servo', 'from ordrs')).stderr).toMatch(/table ordrs not found[\s\S]*"raw\/orders"/)
 })
 
 test('attach.sql shows the same views, by the state at the time it is run', async () => {

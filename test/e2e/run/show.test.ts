@@ -111,7 +111,7 @@ test('servo show says why there is nothing to show', async () => {
   fs.rmSync((await project.json('show', 'note'))[0].path)
   expect(await show('note')).toEqual({
     code: 1,
-    stderr: expect.stringContaining('hint: The file was deleted after it was made'),
+    stderr: expect.stringContaining('hint: The file was deleted after it was written'),
   })
   const { assets } = await project.client()
   await assets.wipe('settings', {}, 'ada')

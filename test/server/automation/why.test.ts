@@ -187,10 +187,10 @@ describe('why an asset', () => {
   test('[A64] was never made, because its upstream failed', async () => {
     const script = () => ({ result: failure({ retryable: false }) })
     const { world, say } = await open({ a: [], b: ['a'] }, { script })
-    expect((await say('asset', 'b'))[0]).toBe('b was never made: a was never made (a → b)')
+    expect((await say('asset', 'b'))[0]).toBe('b was never materialized: a was never materialized (a → b)')
     await world.request('r1')
     await world.clock.advance(SECOND_MS)
-    expect((await say('asset', 'b'))[0]).toBe('b was never made: a failed and was never made (a → b)')
+    expect((await say('asset', 'b'))[0]).toBe('b was never materialized: a failed and was never materialized (a → b)')
   })
 })
 
@@ -256,7 +256,7 @@ test('[A65] a conflict over labels or priority alone shows them, with the key an
   expect(lines[0]).toMatch(/ {2}key order 7 of orders-webhook {2}sensor:hook:key:order%207$/)
   expect(lines[1]).toMatch(/^ {2}first .*message m_1.*: a, labels team=shop, priority 0, as run_/)
   expect(lines[2]).toMatch(/^ {2}then .*message m_2.*: a, no labels, priority 3$/)
-  expect(lines[3]).toBe('  they differ in labels, priority')
+  expect(lines[3]).toBe('  different labels, priority')
 
   const long = (end: string) => ({ key: 'long', labels: { note: 'x'.repeat(1_000) + end } })
   await world.clock.advance(MINUTE_MS)

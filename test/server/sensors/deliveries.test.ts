@@ -318,7 +318,7 @@ describe('a sensor', () => {
       report: { outcome: 'requests', runs: [], partition_keys_added: [{ set_name: 'customers', keys: ['acme'] }] },
     })
     await sensing.answered('m4')
-    expect(shown.at(-1)).toBe('no_new_data  message m4: asked for no run, added 1 key to customers')
+    expect(shown.at(-1)).toBe('no_new_data  message m4: no run requested, added 1 key to customers')
     const { evals } = await sensing.server.api.sensors.evals('inbox', { limit: 50 })
     expect(evals.map(({ runs }) => runs.map(({ created }) => created))).toEqual([[], [false, true], [false], [true]])
   })
