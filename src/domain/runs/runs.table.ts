@@ -21,6 +21,7 @@ export const runs = defineTable({
     trigger_source_ref: col.json<SourceRef>('The tick, evaluation, chunk, person or run that asked.'),
     request_fingerprint: col.string('Hash of what was asked for.'),
     asset_selection: col.strings('Asset keys or a selection expression.'),
+    assets: col.optional(col.strings('Assets of the tasks of the plan, sorted; null before the first part arrives.')),
     partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
     after_run_ids: col.optional(col.strings('Runs that must have ended before this one is planned.')),
     labels: col.map('Labels that the request gave, free for people to use.'),
@@ -47,6 +48,7 @@ export const runs = defineTable({
     cancel_reason: col.optional(col.string('Why, as they said.')),
     finished_at: col.optional(col.timestamp('When the last task ended.')),
   },
+  listed: { at: 'requested_at', filters: ['state', 'trigger_type', 'assets'] },
   ended: (run) => (isRunOver(run.state) ? { state: run.state, at: run.finished_at ?? run.requested_at } : undefined),
 })
 export type RunRow = Row<typeof runs>

@@ -10,8 +10,14 @@ import { rowColumns } from './schema.ts'
 
 /** Single rows of a row group: a look-up wants a few of five thousand. */
 export interface BlockRows {
+  readonly rows: number
   /** Where the row with a key is, or -1. */
   find(key: KeyTuple): number
+  /** The first row whose key is not before these first parts of a key, and the first whose key is after them. */
+  range(prefix: KeyTuple): { readonly from: number; readonly to: number }
+  key(at: number): KeyTuple
+  /** One value. JSON is text. */
+  cell(name: string, at: number): unknown
   row(at: number): AnyRow
 }
 
@@ -41,16 +47,20 @@ export async function blockRows(footer: Footer, group: SkimmedGroup, slice: Slic
     throw unreadable(file, `a key holds ${String(value)}`)
   }
   const ofKey = table.key.map((name) => cells.get(name) ?? nothing)
+  const keyAt = (row: number): KeyTuple => ofKey.map((cell) => keyPart(cell(row)))
   return {
+    rows: group.rows,
     find(key) {
-      const order = (row: number): number =>
-        compareTuples(
-          ofKey.map((cell) => keyPart(cell(row))),
-          key,
-        )
+      const order = (row: number): number => compareTuples(keyAt(row), key)
       const at = countWhile(group.rows, (row) => order(row) < 0)
       return at < group.rows && order(at) === 0 ? at : -1
     },
+    range: (prefix) => ({
+      from: countWhile(group.rows, (row) => compareTuples(keyAt(row), prefix) < 0),
+      to: countWhile(group.rows, (row) => compareTuples(keyAt(row), prefix) <= 0),
+    }),
+    key: keyAt,
+    cell: (name, at) => readable(file, () => (cells.get(name) ?? nothing)(at)),
     row(at) {
       return readable(file, () => {
         const row: AnyRow = {}

@@ -2,9 +2,12 @@ import path from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { encodeFile, type FileCopy } from './file-copy.ts'
+import { copyOfAll, type FilesToMerge } from './merge-copies.ts'
 
 export interface Encoder {
   encode(copy: FileCopy): Promise<Uint8Array>
+  /** One sorted file of several that have no key in common. */
+  merge(files: FilesToMerge): Promise<Uint8Array>
 }
 
 /** Fewer rows than this are encoded here sooner than they could be sent to a thread. */
@@ -16,7 +19,11 @@ const YOUNG_MB = 32
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
 
 /** Encodes in this thread, letting others have their turn after each row group. */
-export const encoderHere: Encoder = { encode: encodeHere }
+export const encoderHere: Encoder = { encode: encodeHere, merge: mergeHere }
+
+async function mergeHere(files: FilesToMerge): Promise<Uint8Array> {
+  return await encodeHere(await copyOfAll(files, () => pause()))
+}
 
 async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
   const steps = encodeFile(copy)
@@ -71,8 +78,17 @@ export function encoderThread({
     next?.resolve(bytes)
   }
 
-  async function send(copy: FileCopy): Promise<Uint8Array | undefined> {
-    thread?.postMessage(copy)
+  /** Sends work to the thread if it is worth it; undefined if this thread has to do it. */
+  async function handOver(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
+    if (work.rows < worthAHop) return undefined
+    if (thread === undefined) start()
+    if (!isReady) return undefined
+    // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
+    return await send(work).catch(() => undefined)
+  }
+
+  async function send(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
+    thread?.postMessage(work)
     const answered = Promise.withResolvers<Uint8Array | undefined>()
     waiting.push(answered)
     // A publish waits for the thread now; without this, the process could end in the middle of it.
@@ -84,13 +100,7 @@ export function encoderThread({
     get isReady() {
       return isReady
     },
-    async encode(copy) {
-      if (copy.rows < worthAHop) return await encodeHere(copy)
-      if (thread === undefined) start()
-      if (!isReady) return await encodeHere(copy)
-      // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
-      const sent = await send(copy).catch(() => undefined)
-      return sent ?? (await encodeHere(copy))
-    },
+    encode: async (copy) => (await handOver(copy)) ?? (await encodeHere(copy)),
+    merge: async (files) => (await handOver(files)) ?? (await mergeHere(files)),
   }
 }

@@ -35,7 +35,7 @@ INSERT INTO servo_entries SELECT unnest(content::JSON -> '$.page[*]') FROM read_
   return `CREATE OR REPLACE TEMP MACRO servo_local(path) AS regexp_replace(path, '^tenant=[^/]*/workspace=[^/]*/', '');
 SET VARIABLE servo_manifest = (SELECT content::JSON -> '$.manifest' FROM read_text(${quoteText(MANIFEST)}));
 
-CREATE OR REPLACE TEMP TABLE servo_entries AS SELECT unnest(getvariable('servo_manifest') -> '$.history.levels[*][*]') AS item;
+CREATE OR REPLACE TEMP TABLE servo_entries AS SELECT unnest(list_concat(getvariable('servo_manifest') -> '$.history.levels[*][*]', getvariable('servo_manifest') -> '$.open_history[*]')) AS item;
 ${Array(PAGE_LEVELS).fill(step).join('\n')}
 SET VARIABLE servo_pages = (SELECT error('The history has more levels of pages than this script reads: run servo attach of a newer Servo.') FROM servo_entries WHERE (item -> '$.first') IS NOT NULL LIMIT 1);
 
