@@ -147,15 +147,16 @@ describe('history', { timeout: 180_000 }, () => {
     const expected = await rows(whole)
 
     for (const [nth, { method, path }] of requests.entries()) {
-      if (!isFaultTried()) continue
+      // Between two writes it can die wherever it likes: nobody sees a difference.
+      if (method.startsWith('get') || method === 'list' || !isFaultTried()) continue
       const context = `died before request ${nth}, ${method} ${path}`
       const workspace = await start.copy()
       let count = 0
-      await expect(
-        publishing(workspace, () => {
-          if (count++ >= nth) throw new Error('died')
-        }),
-      ).rejects.toThrow()
+      const dying = publishing(workspace, () => {
+        if (count++ >= nth) throw new Error('died')
+      })
+      // Whether it had published before it died does not matter.
+      await dying.catch(() => undefined)
       const next = await workspace.compactor({ name: 'next' })
       await next.catchUp()
       await next.publish({ kind: 'base' })

@@ -7,7 +7,7 @@ import { getChecked, type SortedFileRef } from '../files/file-ref.ts'
 import { compareTuples, firstOfKey, type KeyTuple } from '../fold/row-merge.ts'
 import { type HistoryEntry, type HistoryFile, isSortedFile, type Manifest } from '../manifest/manifest.ts'
 import { findEntry, type PageRef, readPage } from '../manifest/page-list.ts'
-import type { BlockRows } from '../parquet/block-rows.ts'
+import { type BlockRows, blockKeys } from '../parquet/block-rows.ts'
 import { decodeRows } from '../parquet/parquet.ts'
 import { readGroup, readSortedFileIndex, type SortedFileIndex, weightOf } from '../sorted/index-footer.ts'
 import { SizedCache } from '../sorted/sized-cache.ts'
@@ -92,6 +92,7 @@ export class HistoryReader {
       if (compareTuples(groups[at]!.first_key, prefix) > 0) break
       const block = await this.group(index, at)
       const { from, to } = block.range(prefix)
+      if (to > from) await block.ready()
       for (let row = from; row < to; row++) rows.push(block.row(row))
     }
     return rows
@@ -143,10 +144,11 @@ export class HistoryReader {
     return this.#indexes.load(file.path, () => readSortedFileIndex(this.#store, historyTable(table), file), weightOf)
   }
 
+  /** A row group with its key ready. */
   group(index: SortedFileIndex, at: number): Promise<BlockRows> {
     return this.#groups.load(
       `${index.ref.path}#${at}`,
-      () => readGroup(this.#store, index, at),
+      () => readGroup(this.#store, index, at, blockKeys),
       () => 1,
     )
   }

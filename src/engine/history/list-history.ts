@@ -58,11 +58,11 @@ export async function listHistory(
     listing.wants(last === undefined ? inClosed : newestBefore(last, table)) &&
     (last === undefined || last.publish >= (manifest.dropped[table.name] ?? 0))
   for await (const entry of reader.entriesBackwards(manifest, isWanted)) await listing.add(manifest, entry)
-  return listing.rows()
+  return await listing.rows()
 }
 
 interface Found extends ListPlace {
-  row(): AnyRow
+  row(): AnyRow | Promise<AnyRow>
 }
 
 class Listing {
@@ -82,8 +82,8 @@ class Listing {
     this.#id = firstOfKey(table)
   }
 
-  rows(): AnyRow[] {
-    return this.#found.map((found) => found.row())
+  rows(): Promise<AnyRow[]> {
+    return Promise.all(this.#found.map((found) => found.row()))
   }
 
   /** When the newest row of an entry stands in the list, at most. */
@@ -138,11 +138,16 @@ class Listing {
       if (!this.#wantsFrom(Number(group.first_key[0]))) continue
       if (!filters.every(([column, value]) => mayHave(group, column, value))) continue
       const block = await this.#reader.group(index, at)
+      await block.ready(filters.map(([column]) => column))
+      const readRow = async (row: number): Promise<AnyRow> => {
+        await block.ready()
+        return block.row(row)
+      }
       const found: Found[] = []
       for (let row = block.rows - 1; row >= 0 && found.length < this.#query.limit; row--) {
         const [moment, id] = block.key(row)
         const place = { at: Number(moment), id: String(id) }
-        if (isAsked(this.#query, place, (column) => block.cell(column, row))) found.push({ ...place, row: () => block.row(row) })
+        if (isAsked(this.#query, place, (column) => block.cell(column, row))) found.push({ ...place, row: () => readRow(row) })
       }
       this.#keep(found)
     }

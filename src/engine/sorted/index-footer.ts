@@ -146,12 +146,17 @@ export function mayHave({ values }: GroupEntry, column: string, value: string): 
   return mayContain(new Uint32Array(new Uint8Array(bytes).buffer), value)
 }
 
-/** A row group in one range read. */
-export async function readGroup(store: ObjectStore, { footer, groups, ref }: SortedFileIndex, at: number): Promise<BlockRows> {
+/** A row group in one range read, with everything ready or only the key. */
+export async function readGroup(
+  store: ObjectStore,
+  { footer, groups, ref }: SortedFileIndex,
+  at: number,
+  decode = blockRows,
+): Promise<BlockRows> {
   const group = footer.groups[at]!
   const bytes = await readRange(store, ref, group.start, group.end)
   if (crc32(bytes) !== groups[at]!.crc32) throw damagedIndex(ref, `row group ${at}`)
-  return blockRows(footer, group, { start: group.start, bytes })
+  return await decode(footer, group, { start: group.start, bytes })
 }
 
 /** The approximate size of an index in memory. */
