@@ -4,10 +4,10 @@ import { orchestration } from '../src/domain/index.ts'
 import { runIdFromRunKey } from '../src/domain/runs/run-ids.ts'
 import type { FileRef } from '../src/engine/files/file-ref.ts'
 import { readHistory } from '../src/engine/history/entries.ts'
-import { encodeManifest } from '../src/engine/manifest/stored-manifests.ts'
 import { View } from '../src/engine/loop/view.ts'
-import { rowsOfNewest } from '../src/server/sql-rows.ts'
+import { encodeManifest } from '../src/engine/manifest/stored-manifests.ts'
 import { knownRows } from '../src/server/leader/known-rows.ts'
+import { rowsOfNewest } from '../src/server/sql-rows.ts'
 import { RunReader } from '../src/server/workspace/run-reader.ts'
 import { meteredStore } from './lib/metered-store.ts'
 import { seeded } from './lib/random.ts'
@@ -58,7 +58,17 @@ async function publishTo(publishes: number): Promise<void> {
 
 const reading = [['publishes', 'runs', 'question', 'cold', 'warm', 'p95', 'read', 'DuckDB, median', 'DuckDB : warm']]
 const space = [
-  ['publishes', 'runs', 'files if none were merged', 'per 1,000 runs', 'files', 'per 1,000 runs', 'kB per 1,000 runs', 'written : kept', 'manifest'],
+  [
+    'publishes',
+    'runs',
+    'files if none were merged',
+    'per 1,000 runs',
+    'files',
+    'per 1,000 runs',
+    'kB per 1,000 runs',
+    'written : kept',
+    'manifest',
+  ],
 ]
 for (const publishes of PUBLISHES) {
   await publishTo(publishes)
@@ -77,7 +87,10 @@ async function questions(publishes: number): Promise<void> {
   }
   const asset = (): string => `marts/orders_${String(Math.floor(random() * ASSETS)).padStart(3, '0')}`
   const newest = (rest: string): string[] => [`select * from runs ${rest} order by requested_at desc limit 50`]
-  const kinds: Record<string, { ask(reader: RunReader, seed: string): Promise<unknown>; seed(): string; sql(seed: string): string[] }> = {
+  const kinds: Record<
+    string,
+    { ask(reader: RunReader, seed: string): Promise<unknown>; seed(): string; sql(seed: string): string[] }
+  > = {
     'a run by its id': {
       seed: anyRun,
       ask: (reader, id) => reader.get(id),
@@ -107,7 +120,9 @@ async function questions(publishes: number): Promise<void> {
     const store = meteredStore(fsStore(folder))
     const opened = async (): Promise<RunReader> => {
       const view = await View.open({ store, scope, registry: orchestration, clock: systemClock })
-      return new RunReader(knownRows(() => ({ state: view.state, coldRows: (table) => view.coldRows(table), history: view.history })))
+      return new RunReader(
+        knownRows(() => ({ state: view.state, coldRows: (table) => view.coldRows(table), history: view.history })),
+      )
     }
     const reader = await opened()
     for (let i = 0; i < QUESTIONS; i++) warm.push(await timed(() => ask(reader, seed())))

@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { memoryStore } from '../../src/adapters/memory/object-store.ts'
+import { orchestration } from '../../src/domain/index.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
@@ -10,8 +12,6 @@ import { historyIndex } from '../../src/model/system-tables.ts'
 import { countingStore, type StoreRequest } from '../../src/testing/counting-store.ts'
 import { runFacts } from '../../src/testing/facts.ts'
 import { storedRows } from '../../src/testing/stored-rows.ts'
-import { orchestration } from '../../src/domain/index.ts'
-import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { isFaultTried } from '../tried-faults.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
@@ -42,7 +42,8 @@ const WHOLE = [1, 1, 1]
 
 async function entriesOf(workspace: Workspace, compactor: Compactor): Promise<[first: number, last: number][]> {
   const spans: [number, number][] = []
-  for await (const { first, publish } of readHistory(workspace.store, compactor.manifest)) spans.push([first ?? publish, publish])
+  for await (const { first, publish } of readHistory(workspace.store, compactor.manifest))
+    spans.push([first ?? publish, publish])
   return spans
 }
 
@@ -143,7 +144,10 @@ describe('history', { timeout: 180_000 }, () => {
     const requests: StoreRequest[] = []
     const whole = await start.copy()
     await publishing(whole, (request) => void requests.push(request))
-    expect(requests.some(({ path }) => /\/history\/.*-1\.parquet$/.test(path)), 'it merges').toBe(true)
+    expect(
+      requests.some(({ path }) => /\/history\/.*-1\.parquet$/.test(path)),
+      'it merges',
+    ).toBe(true)
     const expected = await rows(whole)
 
     for (const [nth, { method, path }] of requests.entries()) {

@@ -1,5 +1,5 @@
-import { readHistory } from '../../src/engine/history/entries.ts'
 import { getChecked } from '../../src/engine/files/file-ref.ts'
+import { readHistory } from '../../src/engine/history/entries.ts'
 import { directFiles, type Manifest } from '../../src/engine/manifest/manifest.ts'
 import { listPages, readEntries } from '../../src/engine/manifest/page-list.ts'
 import { readOrder } from '../../src/engine/publish/folded-segments.ts'

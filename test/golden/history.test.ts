@@ -10,8 +10,8 @@ import type { ListQuery } from '../../src/engine/history/list-history.ts'
 import type { View } from '../../src/engine/loop/view.ts'
 import { DAY_MS, HOUR_MS, toIso, toMs } from '../../src/lib/time.ts'
 import type { Columns } from '../../src/model/column.ts'
-import { historyIndex } from '../../src/model/system-tables.ts'
 import type { NewEvent } from '../../src/model/event.ts'
+import { historyIndex } from '../../src/model/system-tables.ts'
 import type { AnyRow, Table } from '../../src/model/table.ts'
 import { runFacts } from '../../src/testing/facts.ts'
 import { scope, Workspace } from '../engine/workspace.ts'
@@ -94,7 +94,10 @@ async function expectSameLists(dir: string, view: View, all: Answer['rows']): Pr
   for (const query of queries) {
     const sql = `SELECT run_id FROM runs WHERE ${conditions(query)} ORDER BY ${sameMoment} LIMIT ${query.limit}`
     const expected = (await ask(dir, scope, sql)).rows.map(({ run_id }) => run_id)
-    expect((await view.history.list(runs, query)).map(({ run_id }) => run_id), sql).toEqual(expected)
+    expect(
+      (await view.history.list(runs, query)).map(({ run_id }) => run_id),
+      sql,
+    ).toEqual(expected)
   }
 }
 

@@ -71,7 +71,8 @@ function lazyRows(footer: Footer, group: SkimmedGroup, slice: Slice): BlockRows 
     async ready(names = columns.map(([name]) => name)) {
       const whole = names.filter((name) => name in table.stored && singleCells(name) === undefined)
       if (whole.length === 0) return
-      for (const [name, values] of await decodeColumns(footer, group, slice, whole)) known.set(name, (row) => values[row] ?? null)
+      for (const [name, values] of await decodeColumns(footer, group, slice, whole))
+        known.set(name, (row) => values[row] ?? null)
     },
     find(key) {
       const order = (row: number): number => compareTuples(keyAt(row), key)

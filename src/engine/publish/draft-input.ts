@@ -1,9 +1,9 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
+import type { SealedRows } from '../history/sealed-rows.ts'
 import type { HistoryRule, Manifest } from '../manifest/manifest.ts'
 import type { Scope } from '../paths.ts'
 import type { RowsInTransit } from '../sorted/cold-store.ts'
-import type { SealedRows } from '../history/sealed-rows.ts'
 import type { Encoder } from './encoder.ts'
 import type { Retention } from './retention.ts'
 

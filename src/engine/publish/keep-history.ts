@@ -138,4 +138,3 @@ function spansOf(entries: readonly HistoryEntry[]): Record<string, readonly [num
   }
   return spans
 }
-

@@ -2,7 +2,14 @@ import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import { checksummedJson } from '../files/checksummed-json.ts'
 import { includesDay } from '../ledger/days.ts'
-import { type DayRange, MANIFEST_FORMAT, type Manifest, type OrderEntry, type OrderedPublish, orderedDelta } from '../manifest/manifest.ts'
+import {
+  type DayRange,
+  MANIFEST_FORMAT,
+  type Manifest,
+  type OrderEntry,
+  type OrderedPublish,
+  orderedDelta,
+} from '../manifest/manifest.ts'
 import { appendEntry, type PageList } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'

@@ -43,7 +43,10 @@ export function sealEnded(input: DraftInput, files: FileSet): Sealed {
 }
 
 /** Adds a file for each table that has sealed rows. */
-function writeSealed({ manifest, scope, epoch, nowMs, publishedAt, sealing, history }: DraftInput, files: FileSet): Sealed['entry'] {
+function writeSealed(
+  { manifest, scope, epoch, nowMs, publishedAt, sealing, history }: DraftInput,
+  files: FileSet,
+): Sealed['entry'] {
   const paths = new Paths(scope)
   const publish = manifest.publish + 1
   const day = utcDay(nowMs)

@@ -44,7 +44,8 @@ export function keyIndex(table: FileShape): FileIndex {
         ...(table.digest !== undefined && {
           digest: { rows: count, last_key: last!, columns: digestOf(columns, table.digest) },
         }),
-        ...(table.history !== undefined && table.history.filters.length > 0 && { values: valuesOf(columns, table.history.filters) }),
+        ...(table.history !== undefined &&
+          table.history.filters.length > 0 && { values: valuesOf(columns, table.history.filters) }),
       })
       return new Map(filters)
     },

@@ -49,7 +49,10 @@ export class RunReader {
     const rows = this.#source.rows()
     // Of one moment: a run that becomes history while the files are read is in memory here, and in none of these files.
     const history = this.#source.history()
-    const unfinished = newest([...rows.hot(runs).all()].filter((row) => isAsked(asked, placeOf(row), columnOf(row))), limit + 1)
+    const unfinished = newest(
+      [...rows.hot(runs).all()].filter((row) => isAsked(asked, placeOf(row), columnOf(row))),
+      limit + 1,
+    )
     const shown = unfinished.map((row) => ({ ...placeOf(row), run: wireRow(runs, row) }))
     const ended = await history.list(runs, asked)
     const found = [...shown, ...ended.map((row) => ({ ...placeOf(row), run: wireRow(runs, row) }))]
