@@ -56,7 +56,7 @@ async function publishTo(publishes: number): Promise<void> {
   }
 }
 
-const reading = [['publishes', 'runs', 'question', 'cold', 'warm', 'p95', 'read', 'DuckDB, median', 'DuckDB : warm']]
+const heading = ['question', 'cold', 'warm', 'p95', 'read', 'DuckDB, median', 'DuckDB : warm']
 const space = [
   [
     'publishes',
@@ -75,7 +75,6 @@ for (const publishes of PUBLISHES) {
   await questions(publishes)
   await room(publishes)
 }
-report.table('Questions', reading)
 report.table('Room', space)
 report.finish()
 
@@ -113,6 +112,7 @@ async function questions(publishes: number): Promise<void> {
       sql: (type) => newest(`where trigger_type = '${type}'`),
     },
   }
+  const reading = [heading]
   for (const [kind, { seed, ask, sql }] of Object.entries(kinds)) {
     const cold: number[] = []
     const warm: number[] = []
@@ -139,8 +139,6 @@ async function questions(publishes: number): Promise<void> {
       peer.push(await timed(() => Promise.all(asked.map((each) => rowsOfNewest(folder, store, scope, each)))))
     }
     reading.push([
-      number(publishes),
-      number(runs),
       kind,
       milliseconds(median(cold)),
       milliseconds(median(settled)),
@@ -153,6 +151,7 @@ async function questions(publishes: number): Promise<void> {
     report.samples(`${kind} after ${publishes} publishes, cold`, 'ms', cold)
     report.samples(`${kind} after ${publishes} publishes, DuckDB`, 'ms', peer)
   }
+  report.table(`After ${number(publishes)} publishes and ${number(runs)} runs`, reading)
 }
 
 async function timed(work: () => Promise<unknown>): Promise<number> {

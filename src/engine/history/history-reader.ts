@@ -22,7 +22,7 @@ export interface Place {
 }
 
 /** What had ended at one moment. */
-export interface History {
+export interface EndedWork {
   /** All rows of a table that belong to the run or backfill with this id, in the order of their keys. */
   rowsOf<C extends Columns>(table: Table<C>, ownerId: string, place: Place | undefined): Promise<RowOf<C>[]>
   /** A page of a table that is listed, the newest first. */
@@ -41,7 +41,8 @@ const GROUPS = 24
 export class HistoryReader {
   readonly #store: ObjectStore
   readonly #indexes = new SizedCache<SortedFileIndex>(INDEX_BYTES)
-  readonly #pages = new SizedCache<readonly unknown[]>(PAGE_BYTES)
+  readonly #pages = new SizedCache<readonly PageRef[]>(PAGE_BYTES)
+  readonly #entries = new SizedCache<readonly HistoryEntry[]>(PAGE_BYTES)
   readonly #groups = new SizedCache<BlockRows>(GROUPS)
 
   constructor(store: ObjectStore) {
@@ -49,7 +50,7 @@ export class HistoryReader {
   }
 
   /** History as a manifest has it. `sealing` are rows that have left memory for files which the manifest does not name yet. */
-  at(manifest: Manifest, sealing: SealedRows = new Map()): History {
+  at(manifest: Manifest, sealing: SealedRows = new Map()): EndedWork {
     // Read before the first wait: a publish that ends meanwhile moves rows from one to the other.
     const moving: SealedRows = new Map(sealing)
     return {
@@ -79,7 +80,10 @@ export class HistoryReader {
   async #entryOf({ open_history = [], history }: Manifest, publish: number): Promise<HistoryEntry | undefined> {
     const open = open_history.find((entry) => entry.publish >= publish)
     if (open !== undefined && (open.first ?? open.publish) <= publish) return open
-    return await findEntry(history, publish, (page) => this.page(page))
+    return await findEntry(history, publish, {
+      pages: (page) => this.#pagesIn(page),
+      entries: (page) => this.#entriesIn(page),
+    })
   }
 
   /** The rows of a file whose key begins with these parts. */
@@ -124,20 +128,18 @@ export class HistoryReader {
   async *#pageBackwards(page: PageRef, above: number, isWanted: () => boolean): AsyncGenerator<HistoryEntry> {
     if (!isWanted()) return
     if (above === 0) {
-      yield* (await this.page<HistoryEntry>(page)).toReversed()
+      yield* (await this.#entriesIn(page)).toReversed()
       return
     }
-    for (const child of (await this.page<PageRef>(page)).toReversed()) yield* this.#pageBackwards(child, above - 1, isWanted)
+    for (const child of (await this.#pagesIn(page)).toReversed()) yield* this.#pageBackwards(child, above - 1, isWanted)
   }
 
-  async page<T>(page: PageRef): Promise<readonly T[]> {
-    const content = await this.#pages.load(
-      page.path,
-      () => readPage<unknown>(this.#store, page),
-      () => 2 * page.bytes,
-    )
-    // A page of one level has entries, one of another has pages; the caller knows which.
-    return content as readonly T[]
+  #pagesIn(page: PageRef): Promise<readonly PageRef[]> {
+    return this.#pages.load(page.path, () => readPage(this.#store, page), sizeOf(page))
+  }
+
+  #entriesIn(page: PageRef): Promise<readonly HistoryEntry[]> {
+    return this.#entries.load(page.path, () => readPage(this.#store, page), sizeOf(page))
   }
 
   index(table: Table, file: SortedFileRef): Promise<SortedFileIndex> {
@@ -160,7 +162,13 @@ export class HistoryReader {
 }
 
 /** Files hold rows of every shape; those of a table have its columns. */
-const typed = <C extends Columns>(_table: Table<C>, rows: readonly AnyRow[]): RowOf<C>[] => rows as RowOf<C>[]
+function typed<C extends Columns>(table: Table<C>, rows: readonly AnyRow[]): RowOf<C>[] {
+  const names = Object.keys(table.columns)
+  return rows.filter((row): row is RowOf<C> => names.every((name) => name in row))
+}
+
+/** About twice as much as the text of a page. */
+const sizeOf = (page: PageRef) => (): number => 2 * page.bytes
 
 /** The file of a table in an entry, unless retention has dropped it. */
 export const liveFile = ({ dropped }: Manifest, { publish, tables }: HistoryEntry, table: Table): HistoryFile | undefined =>

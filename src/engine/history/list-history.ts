@@ -26,17 +26,18 @@ export interface ListQuery {
   readonly filters?: Readonly<Record<string, string>>
 }
 
+/** True if the other place comes later in the list. */
 export const comesAfter = (place: ListPlace, other: ListPlace): boolean =>
   other.at < place.at || (other.at === place.at && other.id < place.id)
 
-/** True if a row is asked for, wherever it comes from. `valueOf` gives a column of the row. */
-export function isAsked(query: ListQuery, place: ListPlace, valueOf: (column: string) => unknown): boolean {
+/** True if a row is asked for, wherever it comes from. `columnOf` gives a column of the row. */
+export function isAsked(query: ListQuery, place: ListPlace, columnOf: (column: string) => unknown): boolean {
   const { after, since, until, filters = {} } = query
   if (since !== undefined && place.at < since) return false
   if (until !== undefined && place.at >= until) return false
   if (after !== undefined && !comesAfter(after, place)) return false
   return Object.entries(filters).every(([column, wanted]) => {
-    const value = valueOf(column)
+    const value = columnOf(column)
     return Array.isArray(value) ? value.includes(wanted) : value === wanted
   })
 }

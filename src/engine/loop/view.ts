@@ -6,7 +6,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { EventFold } from '../fold/event-fold.ts'
 import { State } from '../fold/state.ts'
-import { type History, HistoryReader } from '../history/history-reader.ts'
+import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import { unsettledPaths } from '../ledger/days.ts'
 import { readUndamaged } from '../ledger/read-segment.ts'
 import type { Manifest } from '../manifest/manifest.ts'
@@ -70,7 +70,7 @@ export class View {
   }
 
   /** What has ended, as the manifest of this view has it. */
-  get history(): History {
+  get history(): EndedWork {
     return this.#history.at(this.#manifest)
   }
 

@@ -126,16 +126,16 @@ async function* readPageBackwards<E extends Numbered>(
 export async function findEntry<E extends Numbered>(
   list: PageList<E>,
   publish: number,
-  read: <T>(page: PageRef) => Promise<readonly T[]>,
+  read: { pages(page: PageRef): Promise<readonly PageRef[]>; entries(page: PageRef): Promise<readonly E[]> },
 ): Promise<E | undefined> {
   for (const [level, pages] of levelsDown(list)) {
     let page = pages.find(({ last }) => last >= publish)
     if (page === undefined) continue
     for (let depth = level; depth > 1; depth--) {
-      page = (await read<PageRef>(page)).find(({ last }) => last >= publish)
+      page = (await read.pages(page)).find(({ last }) => last >= publish)
       if (page === undefined) return undefined
     }
-    return (await read<E>(page)).find((entry) => entry.publish >= publish)
+    return (await read.entries(page)).find((entry) => entry.publish >= publish)
   }
   return list.levels[0].find((entry) => entry.publish >= publish)
 }

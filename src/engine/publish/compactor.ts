@@ -9,7 +9,7 @@ import type { RowOf, Table } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
-import { type History, HistoryReader } from '../history/history-reader.ts'
+import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
 import { type Consumed, segmentNames } from '../ledger/consumed.ts'
 import { DayClosing } from '../ledger/day-closing.ts'
@@ -176,7 +176,7 @@ export class Compactor {
   }
 
   /** What has ended, as of this moment. */
-  get history(): History {
+  get history(): EndedWork {
     return this.#history.at(this.#manifest, this.#sealing)
   }
 

@@ -5,8 +5,8 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
-import { directFiles, type Manifest } from '../manifest/manifest.ts'
-import { findEntry, type PageList, readEntriesBackwards, readPage } from '../manifest/page-list.ts'
+import { directFiles, type HistoryEntry, type Manifest } from '../manifest/manifest.ts'
+import { findEntry, type PageList, type PageRef, readEntriesBackwards, readPage } from '../manifest/page-list.ts'
 import { boundaryOf, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
 import { type Layer, numberOf, Paths, type Scope } from '../paths.ts'
 
@@ -85,6 +85,10 @@ async function collectFiles(
     }
   }
 
+  const pagesOf = {
+    pages: (page: PageRef) => readPage<PageRef>(store, page),
+    entries: (page: PageRef) => readPage<HistoryEntry>(store, page),
+  }
   const swept: readonly Layer[] = ['base', 'l0', 'removed', 'runs']
   const history = await recent(store, newest.history, (entry) => Object.values(entry.tables))
   const day = history.oldest?.sealed_at.slice(0, 10)
@@ -95,7 +99,7 @@ async function collectFiles(
     if (table.storage.kind !== 'hot' || table.storage.sealedWith === undefined) continue
     const folder = `${paths.table(table.name)}history/`
     const expired = Math.min(...kept.map((manifest) => manifest.dropped[table.name] ?? 0))
-    const last = expired > 0 ? await findEntry(newest.history, expired - 1, (page) => readPage(store, page)) : undefined
+    const last = expired > 0 ? await findEntry(newest.history, expired - 1, pagesOf) : undefined
     for await (const { path } of store.list(folder)) {
       if (Number.isNaN(numberOf(path))) continue
       // Files carry the publish that made them: those of the last entry may have been merged when the next one had begun.

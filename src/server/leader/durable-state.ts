@@ -1,6 +1,6 @@
 import { orchestration } from '../../domain/index.ts'
 import type { State } from '../../engine/fold/state.ts'
-import type { History } from '../../engine/history/history-reader.ts'
+import type { EndedWork } from '../../engine/history/history-reader.ts'
 import { View } from '../../engine/loop/view.ts'
 import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import { ServoError } from '../../lib/error.ts'
@@ -12,7 +12,7 @@ export interface Readable {
   readonly state: State
   coldRows(table: Table): ColdRowsToRead
   /** What has ended, as of this moment. */
-  readonly history: History
+  readonly history: EndedWork
 }
 
 /** Only one command waits, so the limits are generous: better slow than wrong. */

@@ -1,5 +1,5 @@
 import type { State } from '../../engine/fold/state.ts'
-import type { History } from '../../engine/history/history-reader.ts'
+import type { EndedWork } from '../../engine/history/history-reader.ts'
 import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import type { Columns } from '../../model/column.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -19,7 +19,7 @@ export interface KnownRows {
   /** A cold table, including rows that are not published yet. */
   coldRows<C extends Columns>(table: Table<C>): ColdRowsOf<RowOf<C>>
   /** What has ended, as of this moment. */
-  history(): History
+  history(): EndedWork
 }
 
 /** `readable` is read anew each time, because a leader that recovered has other rows. */

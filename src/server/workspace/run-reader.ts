@@ -6,7 +6,7 @@ import { scheduleDefinitions } from '../../domain/schedules/schedule-definitions
 import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
-import { isAsked, type ListQuery } from '../../engine/history/list-history.ts'
+import { comesAfter, isAsked, type ListPlace, type ListQuery } from '../../engine/history/list-history.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -14,7 +14,7 @@ import { historyIndex } from '../../model/system-tables.ts'
 import type { RecordedEnd } from '../leader/dispatch/attempt-end.ts'
 import type { AttemptRef } from '../leader/logs.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
-import { comesAfter, cursorOf, type Place, placeOfCursor } from './newest-page.ts'
+import { cursorOf, placeOfCursor } from './newest-page.ts'
 import { usualDurations } from './usual-durations.ts'
 
 const RUN_ID = /^run_[a-z2-7]{1,26}$/
@@ -134,7 +134,7 @@ export class RunReader {
   }
 }
 
-const placeOf = ({ requested_at, run_id }: RunRow): Place => ({ at: requested_at, id: run_id })
+const placeOf = ({ requested_at, run_id }: RunRow): ListPlace => ({ at: requested_at, id: run_id })
 
 const columnOf =
   (row: Readonly<Record<string, unknown>>) =>
