@@ -47,29 +47,35 @@ export function encoderThread({
 } = {}): Encoder & { readonly isReady: boolean } {
   let thread: Worker | undefined
   let isReady = false
+  /** Resolves when the thread is ready, or has failed to start. */
+  let started = Promise.resolve()
   /** In the order in which files were sent, which is that of the answers. */
   const waiting: PromiseWithResolvers<Uint8Array | undefined>[] = []
 
   function start(): void {
     // Without the options of this process, which may be a debugger's or a test runner's.
-    const started = new Worker(program, {
+    const worker = new Worker(program, {
       execArgv: [],
       name: 'servo-encoder',
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     })
-    thread = started
-    started.on('online', () => {
+    thread = worker
+    const settled = Promise.withResolvers<void>()
+    started = settled.promise
+    worker.on('online', () => {
       isReady = true
+      settled.resolve()
     })
-    started.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
+    worker.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
     // An error of the thread must not bring the process down; `exit` follows, and is handled below.
-    started.on('error', () => undefined)
-    started.on('exit', () => {
+    worker.on('error', () => undefined)
+    worker.on('exit', () => {
       isReady = false
+      settled.resolve()
       while (waiting.length > 0) answer(undefined)
     })
     // Nor must the thread keep the process alive. This comes last, because adding a listener would undo it.
-    started.unref()
+    worker.unref()
   }
 
   function answer(bytes: Uint8Array | undefined): void {
@@ -101,6 +107,16 @@ export function encoderThread({
       return isReady
     },
     encode: async (copy) => (await handOver(copy)) ?? (await encodeHere(copy)),
-    merge: async (files) => (await handOver(files)) ?? (await mergeHere(files)),
+    async merge(files) {
+      // Sorting what is merged takes one turn, however much it is: better to wait for the thread than to keep others waiting here.
+      if (files.rows >= worthAHop) {
+        if (thread === undefined) start()
+        // As in `send`: the process must not end in the middle of a publish.
+        thread?.ref()
+        await started
+        if (waiting.length === 0) thread?.unref()
+      }
+      return (await handOver(files)) ?? (await mergeHere(files))
+    },
   }
 }
