@@ -49,7 +49,7 @@ const asText = (table: string): string => `SELECT t::VARCHAR AS text FROM ${tabl
 async function longState(dir: string): Promise<Workspace> {
   const workspace = new Workspace()
   const rules = { retention: { runs: 1_000, idempotency_keys: 31 } }
-  let compactor = await workspace.compactor({ ...rules, historyRows: 1 })
+  let compactor = await workspace.compactor({ ...rules, history: { full_rows: 1 } })
   for (let i = 0; i < PAGE_ENTRIES ** 2 + PAGE_ENTRIES + 2; i++) {
     await workspace.append(...runFacts(`r${i}`, { tasks: 0 }).batches.flat())
     if (i % 16 === 0)

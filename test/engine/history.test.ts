@@ -6,7 +6,6 @@ import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
 import { readHistory } from '../../src/engine/history/entries.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
-import { FILES_PER_LEVEL } from '../../src/engine/publish/merge-levels.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { historyIndex } from '../../src/model/system-tables.ts'
 import { countingStore, type StoreRequest } from '../../src/testing/counting-store.ts'
@@ -16,6 +15,10 @@ import { isFaultTried } from '../tried-faults.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
 import { paths, scope, Workspace } from './workspace.ts'
+
+/** Half as many as by default, so that fewer publishes are needed. */
+const PER_LEVEL = 8
+const history = { per_level: PER_LEVEL }
 
 /** Seals one run of a task. */
 async function seal(workspace: Workspace, compactor: Compactor, name: string): Promise<string> {
@@ -28,12 +31,12 @@ async function seal(workspace: Workspace, compactor: Compactor, name: string): P
 
 /** The run, its tasks and its attempts, as a compactor or a view finds them. */
 async function found(from: Pick<Compactor, 'lookup' | 'history'>, runId: string): Promise<number[]> {
-  const { history } = from
+  const ended = from.history
   const place = await from.lookup(historyIndex, 'runs', runId)
   const [run, its, attempts] = await Promise.all([
-    history.rowsOf(runs, runId, place),
-    history.rowsOf(tasks, runId, place),
-    history.rowsOf(taskAttempts, runId, place),
+    ended.rowsOf(runs, runId, place),
+    ended.rowsOf(tasks, runId, place),
+    ended.rowsOf(taskAttempts, runId, place),
   ])
   return [run.length, its.length, attempts.length]
 }
@@ -48,11 +51,11 @@ async function entriesOf(workspace: Workspace, compactor: Compactor): Promise<[f
 }
 
 describe('history', { timeout: 180_000 }, () => {
-  test('[S1] of a day is merged in levels of eight: after any number of publishes there are few files, and every run is found', async () => {
+  test('[S1] of a day is merged in levels: after any number of publishes there are few files, and every run is found', async () => {
     const workspace = new Workspace()
-    const compactor = await workspace.compactor()
+    const compactor = await workspace.compactor({ history })
     const ids: string[] = []
-    for (let i = 1; i <= FILES_PER_LEVEL ** 2 + FILES_PER_LEVEL + 2; i++) ids.push(await seal(workspace, compactor, `r${i}`))
+    for (let i = 1; i <= PER_LEVEL ** 2 + PER_LEVEL + 2; i++) ids.push(await seal(workspace, compactor, `r${i}`))
     expect(await entriesOf(workspace, compactor)).toEqual([
       [1, 64],
       [65, 72],
@@ -68,7 +71,7 @@ describe('history', { timeout: 180_000 }, () => {
 
   test('[S1][S10] of a day that is over is one entry, and so is a part of a day that is full; both leave the manifest for good', async () => {
     const workspace = new Workspace()
-    const compactor = await workspace.compactor({ historyRows: 36 })
+    const compactor = await workspace.compactor({ history: { full_rows: 36 } })
     const sizes: number[] = []
     for (let day = 0; day < 3; day++) {
       for (let i = 0; i < 15; i++) {
@@ -86,14 +89,14 @@ describe('history', { timeout: 180_000 }, () => {
       [31, 39],
       ...[40, 41, 42, 43, 44, 45].map((publish) => [publish, publish]),
     ])
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(FILES_PER_LEVEL)
+    expect(Math.max(...sizes)).toBe(PER_LEVEL)
     expect(await workspace.verify()).toMatchObject({ problems: [], relaid: [] })
   })
 
   test('[S13] of a run costs the reads of that run, however many publishes there were', async () => {
     const counting = countingStore(memoryStore())
     const workspace = new Workspace(counting)
-    const compactor = await workspace.compactor({ historyRows: 45 })
+    const compactor = await workspace.compactor({ history: { full_rows: 45 } })
     const reads: number[] = []
     for (let i = 1; i <= 200; i++) {
       const id = await seal(workspace, compactor, `r${i}`)
@@ -129,15 +132,15 @@ describe('history', { timeout: 180_000 }, () => {
 
   test('[I1][V4] a process that dies at any request of a base that merges history loses nothing, and what it left is removed', async () => {
     const start = new Workspace()
-    const first = await start.compactor({ name: 'first' })
+    const first = await start.compactor({ history, name: 'first' })
     const ids: string[] = []
-    for (let i = 1; i < FILES_PER_LEVEL; i++) ids.push(await seal(start, first, `r${i}`))
+    for (let i = 1; i < PER_LEVEL; i++) ids.push(await seal(start, first, `r${i}`))
     const last = runFacts('last', { tasks: 1 })
     await start.append(...last.batches.flat())
     ids.push(last.runId)
     const rows = async (workspace: Workspace) => await storedRows(workspace.store, scope, orchestration)
     const publishing = async (workspace: Workspace, before: (request: StoreRequest) => Promise<void> | void) => {
-      const compactor = await workspace.compactor({ name: 'second', store: interceptedStore(workspace.store, before) })
+      const compactor = await workspace.compactor({ history, name: 'second', store: interceptedStore(workspace.store, before) })
       await compactor.catchUp()
       await compactor.publish({ kind: 'base' })
     }
@@ -161,7 +164,7 @@ describe('history', { timeout: 180_000 }, () => {
       })
       // Whether it had published before it died does not matter.
       await dying.catch(() => undefined)
-      const next = await workspace.compactor({ name: 'next' })
+      const next = await workspace.compactor({ history, name: 'next' })
       await next.catchUp()
       await next.publish({ kind: 'base' })
       for (const id of ids) expect(await found(next, id), context).toEqual(WHOLE)
@@ -177,9 +180,9 @@ describe('history', { timeout: 180_000 }, () => {
 
   test('[S9] that was merged stays for readers of the manifest that they hold, as long as it is kept', async () => {
     const workspace = new Workspace()
-    const compactor = await workspace.compactor()
+    const compactor = await workspace.compactor({ history })
     const ids: string[] = []
-    for (let i = 1; i < FILES_PER_LEVEL; i++) ids.push(await seal(workspace, compactor, `r${i}`))
+    for (let i = 1; i < PER_LEVEL; i++) ids.push(await seal(workspace, compactor, `r${i}`))
     const reader = await workspace.view()
     workspace.clock.pass(MINUTE_MS)
     await seal(workspace, compactor, 'merges')
@@ -191,7 +194,7 @@ describe('history', { timeout: 180_000 }, () => {
 
   test('[S13] of a run whose file is damaged is refused, and the error names the file', async () => {
     const workspace = new Workspace()
-    const compactor = await workspace.compactor()
+    const compactor = await workspace.compactor({ history })
     const id = await seal(workspace, compactor, 'r')
     const [path] = await workspace.paths(`${paths.state}tasks/history/`)
     const bytes = (await workspace.store.get(path!))!
@@ -233,7 +236,7 @@ describe('history of an earlier version, which was not merged', () => {
   /** Publishes as that version did: by repeating a recorded publish that has no rule for history. */
   async function earlier(count: number): Promise<{ workspace: Workspace; ids: string[] }> {
     const workspace = new Workspace()
-    const modern = await workspace.compactor()
+    const modern = await workspace.compactor({ history })
     const ids: string[] = []
     for (let i = 0; i < count; i++) {
       const { runId, batches } = runFacts(`old-${i}`, { tasks: 1 })
@@ -257,9 +260,9 @@ describe('history of an earlier version, which was not merged', () => {
     const { workspace, ids } = await earlier(20)
     const old = (await workspace.paths(`${paths.state}runs/history/`)).length
     expect(old).toBe(20)
-    const compactor = await workspace.compactor()
+    const compactor = await workspace.compactor({ history })
     expect(compactor.manifest.open_history).toBeUndefined()
-    for (let i = 0; i < FILES_PER_LEVEL; i++) ids.push(await seal(workspace, compactor, `new-${i}`))
+    for (let i = 0; i < PER_LEVEL; i++) ids.push(await seal(workspace, compactor, `new-${i}`))
     expect(await entriesOf(workspace, compactor)).toHaveLength(21)
     for (const id of ids) expect(await found(compactor, id)).toEqual(WHOLE)
     const listed = (await compactor.history.list(runs, { limit: 100 })).map(({ run_id }) => run_id)

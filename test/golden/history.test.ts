@@ -8,6 +8,7 @@ import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
 import type { ListQuery } from '../../src/engine/history/list-history.ts'
 import type { View } from '../../src/engine/loop/view.ts'
+import type { HistoryRule } from '../../src/engine/manifest/manifest.ts'
 import { DAY_MS, HOUR_MS, toIso, toMs } from '../../src/lib/time.ts'
 import type { Columns } from '../../src/model/column.ts'
 import type { NewEvent } from '../../src/model/event.ts'
@@ -38,9 +39,9 @@ const step = fc.oneof(
 )
 type Step = { what: string; tasks?: number; outcome?: 'SUCCEEDED' | 'FAILED'; isLong?: boolean }
 
-/** Lives through the steps; entries of history are closed when they have so many rows. */
-async function live(workspace: Workspace, steps: readonly Step[], historyRows: number): Promise<void> {
-  let compactor = await workspace.compactor({ historyRows })
+/** Lives through the steps, merging history by this rule. */
+async function live(workspace: Workspace, steps: readonly Step[], history: HistoryRule): Promise<void> {
+  let compactor = await workspace.compactor({ history })
   let long: NewEvent[][] = []
   const publish = async (kind: 'base' | 'delta'): Promise<void> => {
     await compactor.catchUp()
@@ -49,7 +50,7 @@ async function live(workspace: Workspace, steps: readonly Step[], historyRows: n
   for (const [i, { what, isLong, ...shape }] of steps.entries()) {
     if (what === 'base' || what === 'delta') await publish(what)
     else if (what === 'day') workspace.clock.pass(DAY_MS - HOUR_MS)
-    else if (what === 'reopen') compactor = await workspace.compactor({ historyRows })
+    else if (what === 'reopen') compactor = await workspace.compactor({ history })
     else if (what === 'run') {
       const { batches } = runFacts(`r${i}`, shape)
       await workspace.append(...batches[0]!)
@@ -109,10 +110,11 @@ test('[S13] whatever was sealed, and however it was merged, the reader finds the
     fc.asyncProperty(
       fc.array(step, { minLength: 10, maxLength: 60 }),
       fc.constantFrom(1, 15, 60, 200_000),
-      async (steps, historyRows) => {
+      fc.constantFrom(2, 4, 16),
+      async (steps, full_rows, per_level) => {
         const dir = path.join(folder, `${count++}`)
         const workspace = new Workspace()
-        await live(workspace, steps, historyRows)
+        await live(workspace, steps, { full_rows, per_level })
         await workspace.save(dir)
         const view = await workspace.view()
         const { rows: ended } = await ask(dir, scope, `FROM runs WHERE ${conditions({ limit: 0 })} ORDER BY ${sameMoment}`)

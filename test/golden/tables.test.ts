@@ -58,7 +58,7 @@ describe('a workspace with base, deltas, removals, history and sorted files of t
     dir = path.join(folder, 'full')
     const workspace = new Workspace()
     // Enough entries of history for a page of its list, and some that are open.
-    let compactor = await workspace.compactor({ historyRows: 1 })
+    let compactor = await workspace.compactor({ history: { full_rows: 1 } })
     const publish = async (kind: 'base' | 'delta'): Promise<void> => {
       await compactor.catchUp()
       await compactor.publish({ kind })

@@ -129,6 +129,8 @@ export interface OrderedPublish {
 export interface HistoryRule {
   /** Open entries are closed when they have this many rows. */
   readonly full_rows: number
+  /** Open entries of a level become one of the next when there are this many. */
+  readonly per_level: number
 }
 
 /** A delta as the recorded order has it. */

@@ -16,7 +16,7 @@ import { DayClosing } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom, pathsOfDay } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
 import type { LedgerPlace } from '../ledger/read-segment.ts'
-import { defaultL0Limits, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { defaultL0Limits, type HistoryRule, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
@@ -40,8 +40,8 @@ export interface CompactorOptions {
   readonly name: string
   readonly limits?: Partial<L0Limits>
   readonly retention?: Retention
-  /** How many rows an entry of history has before it is closed. Tests choose few. */
-  readonly historyRows?: number
+  /** How history is merged. Tests choose small numbers. */
+  readonly history?: Partial<HistoryRule>
   readonly ahead?: FoldAhead
   /** The lease of a leader. With it, the compactor takes its epoch when it opens, and publishes nothing once another process leads. */
   readonly lease?: Leading
@@ -101,7 +101,7 @@ export class Compactor {
     this.#limits = { ...defaultL0Limits, ...options.limits }
     this.#rules = {
       retention: checkRetention({ ...defaultRetention, ...options.retention }),
-      history: { ...historyRule, ...(options.historyRows !== undefined && { full_rows: options.historyRows }) },
+      history: { ...historyRule, ...options.history },
     }
     this.#ledger = { store, scope, paths: new Paths(scope) }
     this.#days = new DayClosing(days)

@@ -7,20 +7,18 @@ import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
 import { shapeOf } from './file-copy.ts'
 import type { FileSet } from './file-set.ts'
-import { FILES_PER_LEVEL } from './merge-levels.ts'
 
 /**
- * Open entries with this many rows in all their tables are closed. It bounds what a merge reads and holds: some seconds of the encoder's
- * thread and some dozen megabytes. A workspace that makes a million one-task runs a day has some twenty closed entries of that day.
+ * `full_rows` bounds what a merge reads and holds: some seconds of the encoder's thread and some dozen megabytes. A workspace that makes a
+ * million one-task runs a day has some twenty closed entries of that day. `per_level` is twice that of sorted files: open entries cost
+ * readers little, because the index says which one has a run, and writing rows again costs as much as writing them did.
  */
-const FULL_ROWS = 200_000
-
-export const historyRule: HistoryRule = { full_rows: FULL_ROWS }
+export const historyRule: HistoryRule = { full_rows: 200_000, per_level: 16 }
 
 type KeptHistory = Pick<Manifest, 'history' | 'open_history' | 'history_newest'>
 
 /**
- * History after a base that sealed something, or nothing. Entries of a day are merged in levels of eight, as sorted files are. When they
+ * History after a base that sealed something, or nothing. Entries of a day are merged in levels, as sorted files are. When they
  * are full, or their day is over, all of them become one entry that is never touched again and leaves the manifest for the list. So the
  * rows of a run are in one file per table, there are few files however many publishes there were, and each row is written a few times
  * in its life. Only what the ledger and the recorded order say decides: a replay merges the same.
@@ -31,15 +29,15 @@ export async function keepHistory(input: DraftInput, files: FileSet, sealed: His
     if (sealed !== undefined) kept.append(sealed)
     return kept.history
   }
-  const { full_rows } = input.history
+  const rule = input.history
   const today = utcDay(input.nowMs)
   if (kept.open.some((entry) => dayOf(entry) !== today)) await kept.close()
   if (sealed === undefined) return kept.history
   // A large seal is not written again for the sake of small ones.
-  if (rowsOf([sealed]) >= full_rows) await kept.close()
+  if (rowsOf([sealed]) >= rule.full_rows) await kept.close()
   kept.open.push(sealed)
-  if (rowsOf(kept.open) >= full_rows) await kept.close()
-  else await kept.mergeLevels()
+  if (rowsOf(kept.open) >= rule.full_rows) await kept.close()
+  else await kept.mergeLevels(rule)
   return kept.history
 }
 
@@ -91,11 +89,11 @@ class Keeping {
     this.open = []
   }
 
-  /** Makes one entry of each full level. */
-  async mergeLevels(): Promise<void> {
+  /** Makes one entry of each full level, unless they have so many rows that all are closed soon. */
+  async mergeLevels({ per_level, full_rows }: HistoryRule): Promise<void> {
     for (let level = 0; ; level++) {
       const full = this.open.filter((entry) => entry.level === level)
-      if (full.length < FILES_PER_LEVEL) return
+      if (full.length < per_level || rowsOf(full) >= full_rows / 2) return
       const merged = await this.#merge(full)
       // Levels fall from the oldest entry to the newest, so these stand together.
       this.open.splice(this.open.indexOf(full[0]!), full.length, merged)
