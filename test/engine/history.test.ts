@@ -5,6 +5,7 @@ import { runs } from '../../src/domain/runs/runs.table.ts'
 import { taskAttempts } from '../../src/domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../src/domain/tasks/tasks.table.ts'
 import { readHistory } from '../../src/engine/history/entries.ts'
+import { PAGE_ENTRIES } from '../../src/engine/manifest/page-list.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import { historyIndex } from '../../src/model/system-tables.ts'
@@ -190,6 +191,28 @@ describe('history', { timeout: 180_000 }, () => {
     await workspace.collect(10 * MINUTE_MS)
     for (const id of ids) expect(await found(reader, id)).toEqual(WHOLE)
     expect(await reader.history.list(runs, { limit: 100 })).toHaveLength(7)
+  })
+
+  test('[S9] that closes a day is not taken for garbage before its manifest is written', async () => {
+    const workspace = new Workspace()
+    const first = await workspace.compactor({ history: { full_rows: 1 } })
+    const ids: string[] = []
+    for (let i = 1; i < PAGE_ENTRIES; i++) ids.push(await seal(workspace, first, `r${i}`))
+    const second = await workspace.compactor({ history })
+    for (const name of ['a', 'b']) ids.push(await seal(workspace, second, name))
+    workspace.clock.pass(DAY_MS)
+    // The next base merges the two, and fills a page of the list with that.
+    const gate = new Gate(({ method, path }) => method === 'create' && path === paths.manifest(second.manifest.number + 2))
+    const third = await workspace.compactor({ history, store: interceptedStore(workspace.store, gate.before) })
+    const sealing = seal(workspace, third, 'next day')
+    await gate.arrived
+    await workspace.collect(0)
+    gate.open()
+    ids.push(await sealing)
+    expect(third.manifest.history.levels.map((level) => level.length)).toEqual([0, 1])
+    for (const id of ids) expect(await found(third, id)).toEqual(WHOLE)
+    await reachableFrom(workspace.store, third.manifest)
+    expect((await workspace.verify()).problems).toEqual([])
   })
 
   test('[S13] of a run whose file is damaged is refused, and the error names the file', async () => {

@@ -73,8 +73,10 @@ class Keeping {
   }
 
   append(entry: HistoryEntry): void {
-    const { epoch } = this.#input
-    const { list, pages } = appendEntry(this.#list, entry, (at, level) => this.#paths.page('history', at, epoch, level))
+    const { manifest, epoch } = this.#input
+    // Named by this publish, not by the last one that the entry has: garbage collection spares what a later publish may be about to name.
+    const pagePath = (_: number, level: number): string => this.#paths.page('history', manifest.publish + 1, epoch, level)
+    const { list, pages } = appendEntry(this.#list, entry, pagePath)
     this.#list = list
     for (const page of pages) this.#files.list.push(page)
   }
