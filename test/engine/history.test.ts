@@ -215,6 +215,21 @@ describe('history', { timeout: 180_000 }, () => {
     expect((await workspace.verify()).problems).toEqual([])
   })
 
+  test('[S9] of many days keeps all its pages, those that garbage collection no longer looks at included', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor()
+    // A collection looks at 256 entries. Of one more page of them, the oldest was written with the first entry of the next.
+    for (let day = 0; day <= PAGE_ENTRIES ** 2 + PAGE_ENTRIES; day++) {
+      await workspace.append(...runFacts(`r${day}`, { tasks: 0 }).batches.flat())
+      await compactor.catchUp()
+      await compactor.publish({ kind: 'base' })
+      workspace.clock.pass(DAY_MS)
+    }
+    await workspace.collect(0)
+    await reachableFrom(workspace.store, compactor.manifest)
+    expect(await compactor.history.list(runs, { limit: 1_000 })).toHaveLength(PAGE_ENTRIES ** 2 + PAGE_ENTRIES + 1)
+  })
+
   test('[S13] of a run whose file is damaged is refused, and the error names the file', async () => {
     const workspace = new Workspace()
     const compactor = await workspace.compactor({ history })

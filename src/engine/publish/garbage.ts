@@ -137,7 +137,8 @@ async function recent<E extends { readonly publish: number; readonly first?: num
   for await (const entry of readEntriesBackwards(store, list, (page) => paths.add(page.path))) {
     for (const file of filesOf(entry)) paths.add(file.path)
     entries += 1
-    if (entries >= RECENT_ENTRIES) return { paths, from: entry.first ?? entry.publish, oldest: entry }
+    // The publish that this entry begins with may also have closed the one before, whose files and pages are not looked at here.
+    if (entries >= RECENT_ENTRIES) return { paths, from: (entry.first ?? entry.publish) + 1, oldest: entry }
   }
   return { paths, from: 0 }
 }
