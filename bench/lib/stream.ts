@@ -16,7 +16,7 @@ import type { EventDefinition } from '../../src/model/event.ts'
 import { seeded } from './random.ts'
 
 export const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
-const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
+export const SECRET = { id: 'secret-1', value: 'correct horse battery staple' }
 const START_MS = Date.UTC(2025, 0, 15, 10)
 
 /** Tasks per layer of the graph; each waits for two of the layer before, so that a run of 100 tasks has 180 edges. */
@@ -30,6 +30,10 @@ export interface StreamOptions {
   readonly liveRuns: number
   /** Partitions that runs go over again and again; without a number each run has a partition of its own. */
   readonly partitions?: number
+  /** Assets that runs take in turn; without a number all runs have the same. */
+  readonly assets?: number
+  /** One run in so many fails; without a number none does. */
+  readonly failEvery?: number
   readonly eventsPerSegment?: number
   /** How much time passes from event to event. */
   readonly msPerEvent?: number
@@ -63,7 +67,7 @@ export class Stream {
   }
 
   runKey(index: number): string {
-    return `sched:01JHMSCHEDULE:${String(index).padStart(10, '0')}`
+    return `manual:${String(index).padStart(10, '0')}`
   }
 
   segments(events: number): Segment[] {
@@ -88,7 +92,9 @@ export class Stream {
   }
 
   *#run(index: number): Generator<Envelope> {
-    const { tasksPerRun, partitions } = this.#options
+    const { tasksPerRun, partitions, assets, failEvery } = this.#options
+    const firstAsset = assets === undefined ? 0 : index % assets
+    const outcome = failEvery !== undefined && index % failEvery === 0 ? 'FAILED' : 'SUCCEEDED'
     const runKey = this.runKey(index)
     const run_id = runIdFromRunKey(scope.tenant_id, scope.workspace_id, runKey, SECRET)
     const partition = partitionKey(partitions === undefined ? index : index % partitions)
@@ -99,16 +105,17 @@ export class Stream {
       secret_id: SECRET.id,
       request_fingerprint: requestFingerprint(selection),
       ...selection,
-      trigger_source_ref: { type: 'schedule', schedule_id: '01JHMSCHEDULE', tick_id: `tick:01JHMSCHEDULE:${index}` },
+      trigger_source_ref: { type: 'manual', user_id: 'ada', request_id: String(index) },
     })
     if (tasksPerRun === 0) {
       yield this.#envelope(RunCancelRequested, { run_id, requested_by: 'ada' })
       return
     }
-    const taskKey = (task: number): string => `marts/orders_${String(task).padStart(3, '0')}@${partition}`
+    const assetKey = (task: number): string => `marts/orders_${String(firstAsset + task).padStart(3, '0')}`
+    const taskKey = (task: number): string => `${assetKey(task)}@${partition}`
     const tasks = Array.from({ length: tasksPerRun }, (_, task) => ({
       task_key: taskKey(task),
-      asset_key: `marts/orders_${String(task).padStart(3, '0')}`,
+      asset_key: assetKey(task),
       partition_key: partition,
       depends_on: upstreams(task).map(taskKey),
       max_attempts: 3,
@@ -127,12 +134,13 @@ export class Stream {
       for (const fact of facts) {
         yield this.#envelope(TaskFinished, {
           ...fact,
-          outcome: 'SUCCEEDED',
+          outcome,
           worker_id,
           started_at,
           completed_at: this.#iso(),
-          retryable: true,
-          materialization_id: `mat:${fact.attempt_id}`,
+          ...(outcome === 'SUCCEEDED'
+            ? { retryable: true, materialization_id: `mat:${fact.attempt_id}` }
+            : { retryable: false, error_category: 'user', error_message: 'a file was not there' }),
           code_version: 'git:4f2a9c1',
           output: { rows: 10_000 + layer, bytes: 1_048_576 },
         })

@@ -11,8 +11,9 @@ const runs = '/api/v1/orchestration/runs'
 
 /** A server on a port of its own that answers what the test says, and the bytes it has taken in. */
 async function start(list: () => Promise<never[]> = async () => []) {
+  const page = async () => ({ runs: await list(), next_cursor: null })
   const app = localApp({
-    runs: { list, request: async () => ({ run_id: 'r1' }) } as unknown as AppOptions['runs'],
+    runs: { page, request: async () => ({ run_id: 'r1' }) } as unknown as AppOptions['runs'],
     statuses: {} as AppOptions['statuses'],
     assets: {} as AppOptions['assets'],
     schedules: {} as AppOptions['schedules'],

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { LogEntry } from '../contract/pipe.ts'
 import type { ReasonToMake } from '../domain/partitions/status-names.ts'
 import type { RunState, runs } from '../domain/runs/runs.table.ts'
+import type { TriggerType } from '../domain/runs/trigger.ts'
 import type { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import type { tasks } from '../domain/tasks/tasks.table.ts'
 import { id, textMap } from '../model/envelope.ts'
@@ -120,13 +121,24 @@ export type RunEvent =
 
 export interface RunQuery {
   readonly limit: number
+  /** The `next_cursor` of the page before. */
+  readonly cursor?: string | undefined
   /** Only runs in this state. */
   readonly state?: RunState | undefined
-  /** Only runs that have a task for this asset. */
+  /** Only runs that something of this kind asked for, such as `schedule`. */
+  readonly trigger?: TriggerType | undefined
+  /** Only runs with a task of this asset. */
   readonly asset?: string | undefined
-  /** Only runs that were requested from this moment on, or before that one. */
+  /** Only runs that were requested at this moment or later, and before that one. */
   readonly since?: string | undefined
   readonly until?: string | undefined
+}
+
+export interface RunPage {
+  /** The newest first. */
+  readonly runs: readonly RunWithAsker[]
+  /** The cursor of the next page; null on the last page. */
+  readonly next_cursor: string | null
 }
 
 export interface LogQuery {
@@ -150,6 +162,8 @@ export interface RunsApi {
   rerun(runId: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun>
   /** The newest first. */
   list(query: RunQuery): Promise<readonly RunWithAsker[]>
+  /** The same, with the way to the next page. */
+  page(query: RunQuery): Promise<RunPage>
   get(runId: string): Promise<RunDetail>
   /** How long tasks of the assets of this run usually take, in milliseconds, from earlier successes; an asset without any is absent. */
   durations(runId: string): Promise<Readonly<Record<string, number>>>

@@ -1,6 +1,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { runStates } from '../domain/runs/runs.table.ts'
+import { triggerTypes } from '../domain/runs/trigger.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { id, timestamp } from '../model/envelope.ts'
 import { problemResponse } from './problem.ts'
@@ -10,7 +11,9 @@ import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './
 
 const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(20),
+  cursor: z.string().max(2_048).optional(),
   state: z.enum(runStates).optional(),
+  trigger: z.enum(triggerTypes).optional(),
   asset: id.optional(),
   since: timestamp.optional(),
   until: timestamp.optional(),
@@ -30,7 +33,7 @@ export function runRoutes(service: RunsApi, userOf: (request: Request) => string
 
   app.post(`${runs}/preview`, async (c) => c.json(await service.preview(await readBody(c.req.raw, previewBody))))
 
-  app.get(runs, takes(listQuery), async (c) => c.json({ runs: await service.list(c.var.query) }))
+  app.get(runs, takes(listQuery), async (c) => c.json(await service.page(c.var.query)))
 
   app.get(`${runs}/:run_id`, async (c) => c.json(await service.get(c.req.param('run_id'))))
 

@@ -1,8 +1,10 @@
-import type { RunsApi, RunWithAsker } from '../api/run-contract.ts'
+import type { RunsApi } from '../api/run-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
 /** Reads runs from a server, and requests new ones. */
 export function runsClient(server: Connection): RunsApi {
+  const page: RunsApi['page'] = ({ limit, cursor, state, trigger, asset, since, until }) =>
+    server.json('GET', `/runs${queryText({ limit, cursor, state, trigger, asset, since, until })}`)
   return {
     request: (run, user, traceparent) => server.json('POST', '/runs', { body: run, user, traceparent }),
     preview: (run) => server.json('POST', '/runs/preview', { body: run }),
@@ -11,10 +13,8 @@ export function runsClient(server: Connection): RunsApi {
       return server.json('POST', `${pathOf(runId)}/cancel`, { body, user })
     },
     rerun: (runId, body, user, traceparent) => server.json('POST', `${pathOf(runId)}/rerun`, { body, user, traceparent }),
-    async list({ limit, state, asset, since, until }) {
-      const query = queryText({ limit, state, asset, since, until })
-      return (await server.json<{ runs: RunWithAsker[] }>('GET', `/runs${query}`)).runs
-    },
+    list: async (query) => (await page(query)).runs,
+    page,
     get: (runId) => server.json('GET', pathOf(runId)),
     durations: (runId) => server.json('GET', `${pathOf(runId)}/durations`),
     logs: (runId, { task, attempt }) => server.lines(`${pathOf(runId)}/logs${queryText({ task, attempt })}`),

@@ -77,9 +77,10 @@ export class Paths {
     return `${this.table(table)}${layer}/${padNumber(publish)}-${epoch}.parquet`
   }
 
-  /** History is partitioned by the day on which it was sealed. */
-  historyFile(table: string, day: string, publish: number, epoch: number): string {
-    return `${this.table(table)}history/${day}/${padNumber(publish)}-${epoch}.parquet`
+  /** History is partitioned by the day on which it was sealed. A file merged from others carries the level too. Those of earlier versions have none. */
+  historyFile(table: string, day: string, publish: number, epoch: number, level?: number): string {
+    const name = `${padNumber(publish)}-${epoch}${level === undefined ? '' : `-${level}`}`
+    return `${this.table(table)}history/${day}/${name}.parquet`
   }
 
   /** A sorted file merged from others carries the level too: one publish may write several. */

@@ -22,13 +22,21 @@ export const historyIndex = defineTable({
   name: 'history_index',
   doc: 'Everything that has ended and was sealed: how it ended and which history file holds its rows.',
   key: ['owner', 'owner_id'],
-  storage: { kind: 'cold', merge: [{ pick: 'smallest', by: ['publish'], columns: ['publish', 'state', 'ended_at'] }] },
+  storage: {
+    kind: 'cold',
+    merge: [{ pick: 'smallest', by: ['publish'], columns: ['publish', 'state', 'ended_at', 'listed_at'] }],
+  },
   columns: {
     owner: col.string('The table of the thing that ended, e.g. runs.'),
     owner_id: col.string('Its id.'),
     state: col.string('How it ended.'),
     ended_at: col.timestamp('When.'),
-    publish: col.int('The publish that sealed it; history files carry this number.'),
+    publish: col.int('The publish that sealed it; a history file has the work of a span of publishes.'),
+    listed_at: col.optional(
+      col.timestamp(
+        'Where it stands in lists, if there are any, e.g. when a run was requested; its history file has that order.',
+      ),
+    ),
   },
 })
 

@@ -40,6 +40,11 @@ export interface TableSpec<C extends Columns> {
   ended?(row: RowOf<C>): Ended | undefined
   /** Columns for which a sorted file records whether all rows of a row group have the same value: see `Digest`. */
   readonly digest?: readonly (keyof C & string)[]
+  /**
+   * For a table whose ended rows are listed with the newest first: the column that says when, and the columns that a list can be
+   * filtered by, which are text or lists of text.
+   */
+  readonly listed?: { readonly at: keyof C & string; readonly filters: readonly (keyof C & string)[] }
 }
 
 /** A row in memory: the table's own columns and the version. Tenant and workspace are the same for all and added on disk. */

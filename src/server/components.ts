@@ -111,12 +111,11 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
 /** Loads what encodes Parquet with the first publish: commands that ask a server publish nothing. */
 function encoderOnDemand(): Encoder {
   let encoder: Promise<Encoder> | undefined
-  return {
-    async encode(copy) {
-      encoder ??= import('../engine/publish/encoder.ts').then(({ encoderThread }) => encoderThread())
-      return await (await encoder).encode(copy)
-    },
+  const loaded = (): Promise<Encoder> => {
+    encoder ??= import('../engine/publish/encoder.ts').then(({ encoderThread }) => encoderThread())
+    return encoder
   }
+  return { encode: async (copy) => (await loaded()).encode(copy), merge: async (files) => (await loaded()).merge(files) }
 }
 
 /** The object store of a folder, for commands that read it without leading. */

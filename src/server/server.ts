@@ -161,7 +161,7 @@ export class Server {
         onEvaluated: (evaluated) => feed.evaluated(evaluated),
         onTrouble: (error) => options.onTrouble?.(error),
       })
-    const reader = new RunReader(() => orchestrator.readable.state, components.sql)
+    const reader = new RunReader(knownRows(() => orchestrator.readable))
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
       components,

@@ -1,6 +1,6 @@
 import { getChecked } from '../engine/files/file-ref.ts'
 import { sortedByKey } from '../engine/fold/row-merge.ts'
-import { readEntries } from '../engine/manifest/page-list.ts'
+import { readHistory } from '../engine/history/entries.ts'
 import { newestManifest } from '../engine/manifest/stored-manifests.ts'
 import { decodeRows } from '../engine/parquet/parquet.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -17,7 +17,7 @@ export async function storedRows(store: ObjectStore, scope: Scope, registry: Reg
   const manifest = await newestManifest(store, new Paths(scope), scope)
   const state = await loadState(store, registry, manifest)
   const rows = new Map<string, AnyRow[]>()
-  for await (const entry of readEntries(store, manifest.history)) {
+  for await (const entry of readHistory(store, manifest)) {
     for (const [table, file] of Object.entries(entry.tables)) {
       const sealed = await decodeRows(state.tableNamed(table), await getChecked(store, file))
       rows.set(table, [...(rows.get(table) ?? []), ...sealed])

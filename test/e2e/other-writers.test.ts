@@ -61,7 +61,13 @@ test.each([
   const sorted = [...delays].sort((a, b) => a - b)
   console.info(`decided after ${sorted[Math.floor(sorted.length / 2)]} ms in the median, ${sorted.at(-1)} ms at most`)
   expect(sorted.at(-1)).toBeLessThan(intervalMs + PATIENCE_MS)
-  expect(await client.runs.list({ limit: 100 })).toHaveLength(2 * APPENDS)
+  const runs = await client.runs.list({ limit: 100 })
+  expect(runs).toHaveLength(2 * APPENDS)
+  // The same in pages, of which each begins where the one before ended.
+  const first = await client.runs.page({ limit: APPENDS, state: 'SUCCEEDED', trigger: 'manual' })
+  const second = await client.runs.page({ limit: 100, cursor: first.next_cursor ?? '', asset: runs[0]?.assets?.[0] })
+  expect([...first.runs, ...second.runs]).toEqual(runs)
+  expect(await client.runs.list({ limit: 5, until: runs.at(-1)?.requested_at })).toEqual([])
   dev.kill('SIGINT')
   await dev.ended
   expect(await project.servo('verify', '.servo')).toMatchObject({ code: 0 })

@@ -48,7 +48,8 @@ const asText = (table: string): string => `SELECT t::VARCHAR AS text FROM ${tabl
 /** Enough bases that the history has pages of pages, with deltas on top. */
 async function longState(dir: string): Promise<Workspace> {
   const workspace = new Workspace()
-  const compactor = await workspace.compactor({ retention: { runs: 1_000, idempotency_keys: 31 } })
+  const rules = { retention: { runs: 1_000, idempotency_keys: 31 } }
+  let compactor = await workspace.compactor({ ...rules, history: { full_rows: 1 } })
   for (let i = 0; i < PAGE_ENTRIES ** 2 + PAGE_ENTRIES + 2; i++) {
     await workspace.append(...runFacts(`r${i}`, { tasks: 0 }).batches.flat())
     if (i % 16 === 0)
@@ -58,6 +59,8 @@ async function longState(dir: string): Promise<Workspace> {
       )
     await compactor.catchUp()
     await compactor.publish({ kind: 'base' })
+    // The last entries of history stay open.
+    if (i === PAGE_ENTRIES ** 2 + PAGE_ENTRIES - 1) compactor = await workspace.compactor(rules)
   }
   const { batches } = runFacts('unfinished', { tasks: 2 })
   await workspace.append(...batches.slice(0, 2).flat())
@@ -78,6 +81,7 @@ describe('attach.sql', () => {
     const workspace = await longState(dir)
     const manifest = await newestManifest(workspace.store, paths, scope)
     expect(manifest.history.levels.length).toBeGreaterThan(2)
+    expect(manifest.open_history).toHaveLength(2)
     // An orphan: a page that no manifest names, as a crash may leave it.
     const [page] = fs.readdirSync(path.join(dir, paths.state, '_history_pages'))
     fs.copyFileSync(

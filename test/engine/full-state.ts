@@ -10,7 +10,8 @@ import { paths, Workspace } from './workspace.ts'
  */
 export async function fullState(options: { paged: boolean }): Promise<Workspace> {
   const workspace = new Workspace()
-  const compactor = await workspace.compactor()
+  // With pages, every base closes what it sealed as an entry of its own; without, entries are merged.
+  const compactor = await workspace.compactor(options.paged ? { history: { full_rows: 1 } } : {})
   const bases = options.paged ? PAGE_ENTRIES + 2 : FILES_PER_LEVEL + 1
   for (let i = 0; i < bases; i++) {
     await workspace.append(...runFacts(`r${i}`, { tasks: 0 }).batches[0]!)

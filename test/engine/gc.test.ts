@@ -148,11 +148,15 @@ describe('garbage collection', { timeout: 120_000 }, () => {
 
   test('[V4] reclaims what a crashed publish left, history, recorded order and pages of lists included', async () => {
     const workspace = new Workspace()
-    const compactor = await workspace.compactor()
+    const compactor = await workspace.compactor({ history: { full_rows: 1 } })
     // The next base fills a page of each list.
     for (let i = 1; i < PAGE_ENTRIES; i++) await publishNext(workspace, compactor, `r${i}`, 'base')
     const gate = new Gate(({ method, path }) => method === 'create' && path === paths.manifest(compactor.manifest.number + 2))
-    const crashing = await workspace.compactor({ name: 'crashing', store: interceptedStore(workspace.store, gate.before) })
+    const crashing = await workspace.compactor({
+      name: 'crashing',
+      store: interceptedStore(workspace.store, gate.before),
+      history: { full_rows: 1 },
+    })
     void publishNext(workspace, crashing, 'crash', 'base')
     await gate.arrived
     const epoch = crashing.manifest.epoch

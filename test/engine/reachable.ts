@@ -1,4 +1,5 @@
 import { getChecked } from '../../src/engine/files/file-ref.ts'
+import { readHistory } from '../../src/engine/history/entries.ts'
 import { directFiles, type Manifest } from '../../src/engine/manifest/manifest.ts'
 import { listPages, readEntries } from '../../src/engine/manifest/page-list.ts'
 import { readOrder } from '../../src/engine/publish/folded-segments.ts'
@@ -13,7 +14,7 @@ export async function reachableFrom(store: ObjectStore, manifest: Manifest): Pro
     files.push(entry)
     await readOrder(store, entry)
   }
-  for await (const entry of readEntries(store, manifest.history)) {
+  for await (const entry of readHistory(store, manifest)) {
     for (const [table, file] of Object.entries(entry.tables))
       if (entry.publish >= (manifest.dropped[table] ?? 0)) files.push(file)
   }

@@ -8,7 +8,7 @@ const BASE = '/api/v1/orchestration'
 
 const nothing = {} as never
 const app = localApp({
-  runs: { list: async () => [] } as unknown as AppOptions['runs'],
+  runs: { page: async () => ({ runs: [], next_cursor: null }) } as unknown as AppOptions['runs'],
   statuses: nothing,
   assets: { graph: async (select: string[]) => ({ select }) } as unknown as AppOptions['assets'],
   schedules: { remove: async (...asked: unknown[]) => ({ asked }) } as unknown as AppOptions['schedules'],
@@ -29,7 +29,7 @@ async function ask(method: string, path: string) {
 
 /** Every route that takes parameters, and which; all others take none. */
 const parameters: Readonly<Record<string, string>> = {
-  'GET /runs': 'limit, state, asset, since, until',
+  'GET /runs': 'limit, cursor, state, trigger, asset, since, until',
   'GET /runs/:run_id/logs': 'task, attempt',
   'GET /assets': 'limit, cursor, select',
   'GET /assets/graph': 'select',

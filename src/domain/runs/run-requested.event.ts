@@ -122,6 +122,7 @@ export const RunRequested = defineEvent({
       trigger_source_ref: source,
       request_fingerprint: request.request_fingerprint,
       asset_selection: request.asset_selection,
+      assets: null,
       partition_selection: request.partition_selection ?? null,
       after_run_ids: request.after_run_ids ?? null,
       labels: request.labels,

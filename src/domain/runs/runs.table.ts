@@ -21,6 +21,7 @@ export const runs = defineTable({
     trigger_source_ref: col.json<SourceRef>('The tick, evaluation, chunk, user or run that requested it.'),
     request_fingerprint: col.string('Fingerprint of the request.'),
     asset_selection: col.strings('Asset keys or a selection expression.'),
+    assets: col.optional(col.strings('Assets of the tasks of the plan, sorted; null before the first part arrives.')),
     partition_selection: col.optional(col.strings('Partition keys, null for the whole asset.')),
     after_run_ids: col.optional(col.strings('Runs that must have ended before this one is planned.')),
     labels: col.map('Labels of the request, for any use.'),
@@ -49,6 +50,7 @@ export const runs = defineTable({
     cancel_reason: col.optional(col.string('The reason they gave.')),
     finished_at: col.optional(col.timestamp('When the last task ended.')),
   },
+  listed: { at: 'requested_at', filters: ['state', 'trigger_type', 'assets'] },
   ended: (run) => (isRunOver(run.state) ? { state: run.state, at: run.finished_at ?? run.requested_at } : undefined),
 })
 export type RunRow = Row<typeof runs>

@@ -28,6 +28,16 @@ export const sourceRef = z.discriminatedUnion('type', [
 ])
 export type SourceRef = z.infer<typeof sourceRef>
 
+export const triggerTypes = [
+  'schedule',
+  'sensor',
+  'backfill',
+  'manual',
+  'rerun',
+  'automation',
+] as const satisfies readonly SourceRef['type'][]
+export type TriggerType = (typeof triggerTypes)[number]
+
 export interface EvaluationRef {
   readonly sensor_id: string
   readonly eval_id: string

@@ -83,6 +83,7 @@ export const PlanCreated = defineEvent({
     run.planned_at = Math.max(run.planned_at ?? 0, at)
     if (plan.error) run.error = plan.error
     for (const task of plan.tasks) addTask(rows, run, task, event.event_id)
+    run.assets = [...new Set([...(run.assets ?? []), ...plan.tasks.flatMap(({ asset_key }) => asset_key ?? [])])].sort()
     for (const more of plan.edges ?? []) addEdges(rows, run, more, event.event_id)
     if (run.plan_parts_seen === run.plan_parts) startPlan(rows, run, wake)
     wake(runSubject(run.run_id))

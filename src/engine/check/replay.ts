@@ -64,14 +64,17 @@ async function readFolded(ledger: LedgerPlace, ulid: string): Promise<Segment> {
   })
 }
 
+/** A file of history without a level in its name. */
+const PLAIN_HISTORY = /\/history\/[^/]+\/\d+-\d+\.parquet$/
+
 const stoppedClock = { now: () => 0, monotonic: () => 0 }
 
-/** The scratch store, with history left out: a replay writes it once and never reads it. */
+/** The scratch store, without the history of earlier versions: a replay writes it once and never reads it. Newer history may be merged. */
 function observedStore({ scratch, onFile }: ReplayOptions): ObjectStore {
   return {
     async create(path, bytes) {
       if (path.endsWith('.parquet')) await onFile(path, bytes)
-      return path.includes('/history/') ? 'written' : await scratch.create(path, bytes)
+      return PLAIN_HISTORY.test(path) ? 'written' : await scratch.create(path, bytes)
     },
     put: (path, bytes) => scratch.put(path, bytes),
     get: (path) => scratch.get(path),

@@ -6,6 +6,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { EventFold } from '../fold/event-fold.ts'
 import { State } from '../fold/state.ts'
+import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import { unsettledPaths } from '../ledger/days.ts'
 import { readUndamaged } from '../ledger/read-segment.ts'
 import type { Manifest } from '../manifest/manifest.ts'
@@ -35,6 +36,7 @@ export class View {
   readonly #options: ViewOptions
   readonly #paths: Paths
   readonly #cold: ColdStore
+  readonly #history: HistoryReader
   #manifest: Manifest
   #state: State
   /** Kept from one fresh read to the next: only what was published since has to be learnt. */
@@ -47,6 +49,7 @@ export class View {
       store: options.store,
       filesOf: (table) => this.#manifest.sorted_files[table.name] ?? [],
     })
+    this.#history = new HistoryReader(options.store)
     this.#manifest = manifest
     this.#state = state
     this.#folded = new FoldedSegments(options.store, manifest)
@@ -64,6 +67,11 @@ export class View {
   /** Rows of unfinished work. */
   get state(): State {
     return this.#state
+  }
+
+  /** What has ended, as the manifest of this view has it. */
+  get history(): EndedWork {
+    return this.#history.at(this.#manifest)
   }
 
   /** Moves to the newest manifest. False if this view has it already. */

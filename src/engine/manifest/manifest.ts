@@ -2,9 +2,12 @@ import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
 import type { Scope } from '../paths.ts'
 import { emptyList, type PageList } from './page-list.ts'
 
+/** Since format 2 history is merged, and a part of it is in the manifest. A version that does not know of that must not read on without it. */
+export const MANIFEST_FORMAT = 2
+
 /** One version of the state: which files, made from which segments. Immutable; creating number n + 1 is the compare-and-swap. */
 export interface Manifest {
-  readonly format: 1
+  readonly format: 1 | typeof MANIFEST_FORMAT
   readonly tenant_id: string
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
@@ -30,8 +33,12 @@ export interface Manifest {
   readonly l0_limits: L0Limits
   /** Sorted files of the cold tables, oldest first. */
   readonly sorted_files: Readonly<Record<string, readonly SortedFileRef[]>>
-  /** Rows of finished work, one entry per publish that sealed some. */
+  /** Rows of finished work: closed entries, each as large as entries get, or all of a day. */
   readonly history: PageList<HistoryEntry>
+  /** Entries of the newest day, oldest first, which are merged with those to come. Absent in manifests of format 1. */
+  readonly open_history?: readonly HistoryEntry[]
+  /** By table that has lists: the newest row in closed history. Absent in manifests of format 1. */
+  readonly history_newest?: Readonly<Record<string, number>>
   /** Segments in the order in which they were consumed, one entry per base. */
   readonly order: PageList<OrderEntry>
   /** Days of the ledger in which no process writes any more. What is in them may not all be folded yet. */
@@ -79,11 +86,26 @@ export interface L0Limits {
   readonly max_segments: number
 }
 
+/** What some publishes, one after the other, sealed: a file for each table that had rows. */
 export interface HistoryEntry {
+  /** The last of these publishes. */
   readonly publish: number
+  /** The first of them. Absent in entries of format 1, which have one publish each. */
+  readonly first?: number
   readonly sealed_at: string
-  readonly tables: Readonly<Record<string, FileRef>>
+  /** How many times its rows were merged. Absent in entries of format 1. */
+  readonly level?: number
+  readonly tables: Readonly<Record<string, HistoryFile>>
+  /** By table that has lists: when its oldest and its newest row stand there. */
+  readonly spans?: Readonly<Record<string, readonly [oldest: number, newest: number]>>
+  /** By table that has lists: the newest row in all entries before this one. A list that has passed it need not go on. */
+  readonly newest_before?: Readonly<Record<string, number>>
 }
+
+/** A file of history: a sorted file, or in an entry of format 1 a plain one. */
+export type HistoryFile = FileRef | SortedFileRef
+
+export const isSortedFile = (file: HistoryFile): file is SortedFileRef => 'footer_crc32' in file
 
 /** A file that lists the segments of some publishes. */
 export interface OrderEntry extends FileRef {
@@ -99,6 +121,16 @@ export interface OrderedPublish {
   readonly segments: readonly string[]
   /** Decides which rows a base leaves out, so a rebuild must know it. */
   readonly retention?: Readonly<Record<string, number>>
+  /** How a base kept history. Absent in what earlier versions recorded: each base added an entry, and none were merged. */
+  readonly history?: HistoryRule
+}
+
+/** History is merged in levels. */
+export interface HistoryRule {
+  /** Open entries are closed when they have this many rows. */
+  readonly full_rows: number
+  /** Open entries of a level become one of the next when there are this many. */
+  readonly per_level: number
 }
 
 /** A delta as the recorded order has it. */
@@ -110,7 +142,7 @@ export const defaultL0Limits: L0Limits = { max_count: 64, max_rows: 50_000, max_
 
 export function genesis(scope: Scope): Manifest {
   return {
-    format: 1,
+    format: MANIFEST_FORMAT,
     ...scope,
     number: 0,
     epoch: 0,
@@ -139,7 +171,7 @@ export function genesis(scope: Scope): Manifest {
   }
 }
 
-/** Every file that the manifest itself names. History, order and their pages are reached through the lists. */
+/** Every file that the manifest itself names. Closed history, order and their pages are reached through the lists. */
 export function* directFiles(manifest: Manifest): Generator<FileRef> {
   yield* Object.values(manifest.base.tables)
   for (const tables of [manifest.base.delta, ...manifest.l0.map((delta) => delta.tables)]) {
@@ -149,4 +181,5 @@ export function* directFiles(manifest: Manifest): Generator<FileRef> {
     }
   }
   for (const files of Object.values(manifest.sorted_files)) yield* files
+  for (const { tables } of manifest.open_history ?? []) yield* Object.values(tables)
 }

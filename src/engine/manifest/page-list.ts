@@ -63,7 +63,8 @@ interface WrittenPage {
 const levelsDown = <E>({ levels: [, ...above] }: PageList<E>): [level: number, pages: readonly PageRef[]][] =>
   [...above.entries()].reverse().map(([i, pages]) => [i + 1, pages])
 
-async function contentOf<T>(store: ObjectStore, page: PageRef): Promise<T[]> {
+/** What a page holds: entries, or references to pages of the level below. */
+export async function readPage<T>(store: ObjectStore, page: PageRef): Promise<T[]> {
   return readChecksummed<T[]>('page', await getChecked(store, page), page.path)
 }
 
@@ -74,12 +75,12 @@ export async function* readEntries<E extends Numbered>(
   fromPublish = 0,
 ): AsyncGenerator<E> {
   for (const [level, pages] of levelsDown(list)) {
-    for (const page of pages) yield* readPage<E>(store, page, level, fromPublish)
+    for (const page of pages) yield* readUnder<E>(store, page, level, fromPublish)
   }
   for (const entry of list.levels[0]) if (entry.publish >= fromPublish) yield entry
 }
 
-async function* readPage<E extends Numbered>(
+async function* readUnder<E extends Numbered>(
   store: ObjectStore,
   page: PageRef,
   level: number,
@@ -87,10 +88,10 @@ async function* readPage<E extends Numbered>(
 ): AsyncGenerator<E> {
   if (page.last < fromPublish) return
   if (level > 1) {
-    for (const child of await contentOf<PageRef>(store, page)) yield* readPage<E>(store, child, level - 1, fromPublish)
+    for (const child of await readPage<PageRef>(store, page)) yield* readUnder<E>(store, child, level - 1, fromPublish)
     return
   }
-  for (const entry of await contentOf<E>(store, page)) if (entry.publish >= fromPublish) yield entry
+  for (const entry of await readPage<E>(store, page)) if (entry.publish >= fromPublish) yield entry
 }
 
 /** All entries, newest first; a reader that stops early reads no older page. `onPage` is called for each page that is read. */
@@ -113,12 +114,30 @@ async function* readPageBackwards<E extends Numbered>(
 ): AsyncGenerator<E> {
   onPage?.(page)
   if (level === 1) {
-    yield* (await contentOf<E>(store, page)).reverse()
+    yield* (await readPage<E>(store, page)).reverse()
     return
   }
-  for (const child of (await contentOf<PageRef>(store, page)).reverse()) {
+  for (const child of (await readPage<PageRef>(store, page)).reverse()) {
     yield* readPageBackwards<E>(store, child, level - 1, onPage)
   }
+}
+
+/** The entry that has a publish: the first one that ends with it or later. Reads one page per level. */
+export async function findEntry<E extends Numbered>(
+  list: PageList<E>,
+  publish: number,
+  read: { pages(page: PageRef): Promise<readonly PageRef[]>; entries(page: PageRef): Promise<readonly E[]> },
+): Promise<E | undefined> {
+  for (const [level, pages] of levelsDown(list)) {
+    let page = pages.find(({ last }) => last >= publish)
+    if (page === undefined) continue
+    for (let depth = level; depth > 1; depth--) {
+      page = (await read.pages(page)).find(({ last }) => last >= publish)
+      if (page === undefined) return undefined
+    }
+    return (await read.entries(page)).find((entry) => entry.publish >= publish)
+  }
+  return list.levels[0].find((entry) => entry.publish >= publish)
 }
 
 /** Every page of the list, for checking that all are there. */
@@ -131,5 +150,5 @@ export async function* listPages<E extends Numbered>(store: ObjectStore, list: P
 async function* pagesUnder(store: ObjectStore, page: PageRef, level: number): AsyncGenerator<PageRef> {
   yield page
   if (level === 1) return
-  for (const child of await contentOf<PageRef>(store, page)) yield* pagesUnder(store, child, level - 1)
+  for (const child of await readPage<PageRef>(store, page)) yield* pagesUnder(store, child, level - 1)
 }

@@ -2,9 +2,9 @@ import { ServoError } from '../../lib/error.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { checksummedJson, readChecksummed } from '../files/checksummed-json.ts'
 import { numberOf, type Paths, type Scope } from '../paths.ts'
-import { genesis, type Manifest } from './manifest.ts'
+import { genesis, MANIFEST_FORMAT, type Manifest } from './manifest.ts'
 
-/** A manifest as it is stored: format 1 has the sorted files under the name `runs`. */
+/** A manifest as it is stored: both formats have the sorted files under the name `runs`. */
 type StoredManifest = Omit<Manifest, 'sorted_files'> & { readonly runs: Manifest['sorted_files'] }
 
 export function encodeManifest({ sorted_files: runs, ...manifest }: Manifest): Uint8Array {
@@ -14,11 +14,11 @@ export function encodeManifest({ sorted_files: runs, ...manifest }: Manifest): U
 
 export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
   const { runs: sorted_files, ...manifest } = readChecksummed<StoredManifest>('manifest', bytes, path)
-  if (manifest.format !== 1) {
+  if (manifest.format !== 1 && manifest.format !== MANIFEST_FORMAT) {
     throw new ServoError(
       'corrupt',
       'unknown_format',
-      `${path} has format ${String(manifest.format)}, this version of Servo reads format 1`,
+      `${path} has format ${String(manifest.format)}, this version of Servo reads formats 1 and ${MANIFEST_FORMAT}`,
       { hint: 'Upgrade Servo.', facts: { path } },
     )
   }

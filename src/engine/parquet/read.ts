@@ -1,15 +1,15 @@
 import { type AsyncBuffer, type FileMetaData, type KeyValue, parquetMetadata, parquetRead } from 'hyparquet'
 import { isServoError, messageOf } from '../../lib/error.ts'
 import type { ColumnKind } from '../../model/column.ts'
-import type { AnyRow, Table } from '../../model/table.ts'
+import type { AnyRow } from '../../model/table.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
 import { unreadable } from '../files/file-ref.ts'
 import { type SkimmedGroup, skimFooter } from './footer.ts'
-import { FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
+import { type FileShape, FORMAT, planRead, type ReadPlan, rowColumns } from './schema.ts'
 
 /** The part of a footer that reading rows needs: small enough to keep for many files. */
 export interface Footer {
-  readonly table: Table
+  readonly table: FileShape
   readonly file: string
   readonly plan: ReadPlan
   readonly groups: readonly SkimmedGroup[]
@@ -28,7 +28,7 @@ export function sliceOf(bytes: Uint8Array, from = 0): Slice {
 }
 
 /** Reads the footer from the last bytes of a file, or from all of them. */
-export function readFooter(table: Table, tail: Uint8Array, file: string): Footer {
+export function readFooter(table: FileShape, tail: Uint8Array, file: string): Footer {
   return readable(file, () => {
     const { rest, groups } = skimFooter(tail)
     const { row_groups: _, key_value_metadata, num_rows: __, ...parquet } = parquetMetadata(rest, { geoparquet: false })
@@ -83,14 +83,14 @@ export async function decodeColumns(
 }
 
 type Build = (columns: readonly ArrayLike<unknown>[], count: number, json: (text: unknown) => unknown) => AnyRow[]
-const builders = new WeakMap<Table, Build>()
+const builders = new WeakMap<FileShape, Build>()
 
 /**
  * Makes rows of columns with one object literal per table, written out as source: all rows of a table then have one
  * hidden class and are made four times as fast as by setting properties in a loop. `defineTable` admits snake_case
  * names only, so nothing but names can get into the source.
  */
-function builderOf(table: Table): Build {
+function builderOf(table: FileShape): Build {
   const known = builders.get(table)
   if (known !== undefined) return known
   const columns = rowColumns(table)
@@ -123,7 +123,7 @@ function longs(values: ArrayLike<unknown>, name: string, file: string): unknown[
   return numbers
 }
 
-function refuseNulls(values: ArrayLike<unknown>, table: Table, name: string, file: string): void {
+function refuseNulls(values: ArrayLike<unknown>, table: FileShape, name: string, file: string): void {
   for (let i = 0; i < values.length; i++) {
     if (values[i] === null || values[i] === undefined)
       throw unreadable(file, `${table.name}.${name} is null in row ${i}, but every row must have it`)

@@ -9,7 +9,16 @@ import { REPAIR_HINT } from '../files/file-ref.ts'
 export const FORMAT = '1'
 
 /** The part of a table that its files are made from. It is plain data, so that it can go to another thread. */
-export type FileShape = Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'>
+export interface FileShape extends Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'> {
+  readonly history?: HistoryLayout
+}
+
+/** What a history file has that other files of a table do not have. */
+export interface HistoryLayout {
+  readonly groupRows: number
+  /** Columns for which every row group records its values: see `GroupValues`. */
+  readonly filters: readonly string[]
+}
 
 /** The schema of a table's files: `stored`, column by column. */
 export function schemaOf(table: FileShape): SchemaElement[] {
@@ -63,7 +72,7 @@ export interface ReadPlan {
  * Lets a file of an older or newer version of the table be read: columns it lacks are null, columns we do not know are
  * ignored. Throws for a difference that cannot be bridged, and names the column.
  */
-export function planRead(table: Table, schema: readonly SchemaElement[], file: string): ReadPlan {
+export function planRead(table: FileShape, schema: readonly SchemaElement[], file: string): ReadPlan {
   const found = topLevel(schema)
   const present: string[] = []
   const optional: string[] = []
@@ -128,7 +137,7 @@ function annotation(element: SchemaElement): string {
     : `(${logical.type})`
 }
 
-function mismatch(code: string, table: Table, column: string, file: string, what: string): ServoError {
+function mismatch(code: string, table: FileShape, column: string, file: string, what: string): ServoError {
   return new ServoError('corrupt', code, `${file} ${what}`, {
     hint: REPAIR_HINT,
     facts: { path: file, table: table.name, column },

@@ -10,9 +10,12 @@ export const ROW_GROUP_ROWS = 5_000
 /** In a table that is read by column, a row group of at least this many rows also ends where the first part of the key changes. */
 const OWN_GROUP_ROWS = 1_000
 
+/** The most rows that a row group has. */
+export const groupRowsOf = ({ history }: Pick<FileShape, 'history'>): number => history?.groupRows ?? ROW_GROUP_ROWS
+
 /** True if a row group with this many rows ends before the next row. `last` and `next` are the first parts of the two rows' keys. */
-export function endsGroup({ digest }: FileShape, rows: number, last: unknown, next: unknown): boolean {
-  return rows === ROW_GROUP_ROWS || (digest !== undefined && rows >= OWN_GROUP_ROWS && last !== next)
+export function endsGroup(shape: FileShape, rows: number, last: unknown, next: unknown): boolean {
+  return rows === groupRowsOf(shape) || (shape.digest !== undefined && rows >= OWN_GROUP_ROWS && last !== next)
 }
 
 export interface WriterOptions {
@@ -39,7 +42,7 @@ export interface GroupWriter {
 }
 
 /**
- * Timestamps in files that are read by column, which are those of tables with a digest: neighbours differ by little, so differences are
+ * Timestamps in files that are read by column, which are those of tables with a digest, and history: neighbours differ by little, so differences are
  * smaller than timestamps under zstd, take as long to write, and are read without making a zstd object for every page.
  */
 const DELTAS = { encoding: 'DELTA_BINARY_PACKED', codec: 'UNCOMPRESSED' } as const
@@ -48,7 +51,7 @@ const DELTAS = { encoding: 'DELTA_BINARY_PACKED', codec: 'UNCOMPRESSED' } as con
 export function groupWriter(table: FileShape, scope: Scope, options: WriterOptions = {}): GroupWriter {
   const file = new FileWriter({ schema: schemaOf(table), codec: options.codec === 'zstd' ? 'ZSTD' : 'SNAPPY' })
   const names = rowColumns(table).map(([name]) => name)
-  const isReadByColumn = options.codec === 'zstd' && table.digest !== undefined
+  const isReadByColumn = options.codec === 'zstd' && (table.digest !== undefined || table.history !== undefined)
   const encodings = new Map(
     Object.entries(table.stored).map(([name, { kind }]) => [name, isReadByColumn && kind === 'timestamp' ? DELTAS : {}]),
   )

@@ -9,20 +9,24 @@ import type { RowOf, Table } from '../../model/table.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
+import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
+import type { SealedRows } from '../history/sealed-rows.ts'
 import { type Consumed, segmentNames } from '../ledger/consumed.ts'
 import { DayClosing } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom, pathsOfDay } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
 import type { LedgerPlace } from '../ledger/read-segment.ts'
-import { defaultL0Limits, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { defaultL0Limits, type HistoryRule, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
 import { takeNextEpoch } from './create-manifest.ts'
 import { type Draft, type Drafted, draftBase, draftDelta } from './draft.ts'
+import type { DraftInput } from './draft-input.ts'
 import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
+import { historyRule } from './keep-history.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
@@ -36,6 +40,8 @@ export interface CompactorOptions {
   readonly name: string
   readonly limits?: Partial<L0Limits>
   readonly retention?: Retention
+  /** How history is merged. Tests choose small numbers. */
+  readonly history?: Partial<HistoryRule>
   readonly ahead?: FoldAhead
   /** The lease of a leader. With it, the compactor takes its epoch when it opens, and publishes nothing once another process leads. */
   readonly lease?: Leading
@@ -74,9 +80,13 @@ export class Compactor {
   readonly #ledger: LedgerPlace
   readonly #fence: Fence
   readonly #cold: ColdStore
+  /** Rows that a base is sealing: they have left memory, and no manifest names their files yet. */
+  readonly #sealing: SealedRows = new Map()
+  readonly #history: HistoryReader
   readonly #days: DayClosing
   readonly #limits: L0Limits
-  readonly #retention: Retention
+  /** Recorded with each base, so that a replay follows the rules of that time. */
+  readonly #rules: Pick<DraftInput, 'retention' | 'history'>
   readonly #turn = new Mutex()
   #manifest: Manifest
   #publishing: Promise<'published' | 'nothing'> | undefined
@@ -89,7 +99,10 @@ export class Compactor {
     this.#manifest = manifest
     this.state = state
     this.#limits = { ...defaultL0Limits, ...options.limits }
-    this.#retention = checkRetention({ ...defaultRetention, ...options.retention })
+    this.#rules = {
+      retention: checkRetention({ ...defaultRetention, ...options.retention }),
+      history: { ...historyRule, ...options.history },
+    }
     this.#ledger = { store, scope, paths: new Paths(scope) }
     this.#days = new DayClosing(days)
     this.#days.note(manifest)
@@ -99,6 +112,7 @@ export class Compactor {
       filesOf: (table) => this.#manifest.sorted_files[table.name] ?? [],
       explain: (error) => this.#fence.explain(error, this.#manifest),
     })
+    this.#history = new HistoryReader(store)
     const parts = {
       state,
       registry,
@@ -161,6 +175,11 @@ export class Compactor {
     return this.#cold.rows(table, this.state)
   }
 
+  /** What has ended, as of this moment. */
+  get history(): EndedWork {
+    return this.#history.at(this.#manifest, this.#sealing)
+  }
+
   /** Writes what changed. One publish at a time, later calls wait their turn; folds may go on meanwhile. */
   async publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
     while (this.#publishing !== undefined) await this.#publishing.catch(() => undefined)
@@ -183,10 +202,11 @@ export class Compactor {
 
   /** Repeats one recorded publish exactly: its segments, its kind, its time and its file names. */
   async replay(recorded: OrderedPublish): Promise<void> {
-    const { kind, epoch, published_at, retention, publish } = recorded
+    const { kind, epoch, published_at, retention, publish, history } = recorded
     // After a rebuild that began anew, numbers go on above those of the files that were there before.
     this.#manifest = { ...this.#manifest, publish: publish - 1 }
-    const { drafted, consumed } = await this.#draft(kind, epoch, toMs(published_at), retention)
+    const rules = { retention: retention ?? this.#rules.retention, history }
+    const { drafted, consumed } = await this.#draft(kind, epoch, toMs(published_at), rules)
     await this.#write(drafted.finish(segmentNames(consumed)))
   }
 
@@ -221,11 +241,16 @@ export class Compactor {
     return await drafting.draft
   }
 
-  async #draft(kind: 'delta' | 'base', epoch: number, nowMs: number, retention = this.#retention): Promise<Pending> {
+  async #draft(
+    kind: 'delta' | 'base',
+    epoch: number,
+    nowMs: number,
+    rules: Pick<DraftInput, 'retention' | 'history'> = this.#rules,
+  ): Promise<Pending> {
     const { store, scope, name, encoder = encoderHere } = this.#options
     const { closed_days = [], settled_days = [] } = this.#manifest
     const { segments: consumed, events } = this.fold.takeUnpublished()
-    const input = {
+    const input: DraftInput = {
       store,
       scope,
       state: this.state,
@@ -236,8 +261,9 @@ export class Compactor {
       nowMs,
       events,
       days: { closed_days, settled_days },
-      retention,
+      ...rules,
       inTransit: this.#cold.inTransit,
+      sealing: this.#sealing,
       encoder,
     }
     try {
@@ -260,6 +286,7 @@ export class Compactor {
     await this.#turn.run(() => {
       this.#manifest = draft.manifest
       this.#cold.inTransit.clear()
+      this.#sealing.clear()
     })
     this.#days.note(this.#manifest)
     if (draft.manifest.l0.length === 0) this.fold.forgetSettled(draft.manifest)

@@ -1,6 +1,7 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
-import type { Manifest } from '../manifest/manifest.ts'
+import type { SealedRows } from '../history/sealed-rows.ts'
+import type { HistoryRule, Manifest } from '../manifest/manifest.ts'
 import type { Scope } from '../paths.ts'
 import type { RowsInTransit } from '../sorted/cold-store.ts'
 import type { Encoder } from './encoder.ts'
@@ -22,7 +23,11 @@ export interface DraftInput {
   /** The days of the ledger as this publish leaves them. */
   readonly days: Required<Pick<Manifest, 'closed_days' | 'settled_days'>>
   readonly retention: Retention
+  /** How a base keeps history. Absent for the replay of what an earlier version published. */
+  readonly history: HistoryRule | undefined
   /** Filled with the cold rows that a base takes out of memory. */
   readonly inTransit: RowsInTransit
+  /** Filled with the rows that a base seals. */
+  readonly sealing: SealedRows
   readonly encoder: Encoder
 }

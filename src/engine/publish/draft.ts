@@ -1,11 +1,11 @@
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
 import type { Delta, DeltaFiles, Manifest } from '../manifest/manifest.ts'
-import { appendEntry } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
 import { copyFile } from './file-copy.ts'
 import { FileSet } from './file-set.ts'
+import { keepHistory } from './keep-history.ts'
 import { mergeLevels } from './merge-levels.ts'
 import { nextManifest, recordOrder } from './next-manifest.ts'
 import { removedKeysOf, removedRow } from './removed-keys.ts'
@@ -156,11 +156,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
     sorted[table.name] = await mergeLevels(input, files, table, [...known, added])
   }
 
-  const history =
-    sealed.entry === undefined
-      ? { list: manifest.history, pages: [] }
-      : appendEntry(manifest.history, sealed.entry, (at, level) => paths.page('history', at, epoch, level))
-  for (const page of history.pages) files.list.push(page)
+  const history = await keepHistory(input, files, sealed.entry())
   const dropped = await expiredHistory(input.store, manifest, input.retention, input.nowMs)
   return {
     finish(segments) {
@@ -174,7 +170,7 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
           l0_count: 0,
           l0_rows: 0,
           sorted_files: sorted,
-          history: history.list,
+          ...history,
           order,
           dropped,
         },

@@ -7,8 +7,8 @@ import { decodeRows, encodeTableRows } from '../parquet/parquet.ts'
 import { readFooter } from '../parquet/read.ts'
 import { ROW_GROUP_ROWS } from '../parquet/write.ts'
 import { encodeSortedFile } from '../sorted/sorted-file.ts'
-import { encoderThread } from './encoder.ts'
-import { copyFile, type FileToCopy } from './file-copy.ts'
+import { encoderHere, encoderThread } from './encoder.ts'
+import { copyFile, type FileToCopy, shapeOf } from './file-copy.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const table = defineTable({
@@ -116,5 +116,29 @@ describe('files encoded in a thread of their own', () => {
     const both = await Promise.all([encoder.encode(file()), encoder.encode(file())])
     for (const bytes of [...both, await encoder.encode(file())]) expect(Buffer.compare(bytes, expected)).toBe(0)
     expect(encoder.isReady).toBe(false)
+  })
+
+  test('that are merged have the bytes of all their rows encoded at once, in the thread and without it', async () => {
+    const history = { ...table, history: { groupRows: 100, filters: ['same', 'list'] } }
+    const expected = encodeSortedFile(history, sortedByKey(table, rows), scope)
+    const parts = [0, 1, 2].map((part) => sortedByKey(table, rows.slice(part * 2_000, (part + 1) * 2_000)))
+    const files = parts.map((part, i) => ({ path: `${i}`, bytes: encodeSortedFile(history, part, scope) }))
+    const work = { table: shapeOf(history), scope, files, rows: rows.length }
+    expect(Buffer.compare(await encoderHere.merge(work), expected)).toBe(0)
+    // The thread is started for it.
+    const encoder = encoderThread({ worthAHop: 2 })
+    expect(Buffer.compare(await encoder.merge(work), expected)).toBe(0)
+    expect(encoder.isReady).toBe(true)
+    const [merged, encoded] = await Promise.all([encoder.merge(work), encoder.encode(file({ rows: rows.slice(0, 9) }))])
+    expect(Buffer.compare(merged, expected)).toBe(0)
+    expect(Buffer.compare(encoded, encodeTableRows(table, sortedByKey(table, rows.slice(0, 9)), scope))).toBe(0)
+    const broken = encoderThread({ worthAHop: 2, program: new URL('data:text/javascript,throw new Error()') })
+    expect(Buffer.compare(await broken.merge(work), expected)).toBe(0)
+  })
+
+  test('that are merged and have a key twice are refused', async () => {
+    const one = { path: 'one', bytes: encodeSortedFile(table, sortedByKey(table, rows.slice(0, 9)), scope) }
+    const work = { table: shapeOf(table), scope, files: [one, one], rows: 18 }
+    await expect(encoderHere.merge(work)).rejects.toMatchObject({ kind: 'bug', code: 'key_twice' })
   })
 })

@@ -2,9 +2,12 @@ import path from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { encodeFile, type FileCopy } from './file-copy.ts'
+import { copyOfAll, type FilesToMerge } from './merge-copies.ts'
 
 export interface Encoder {
   encode(copy: FileCopy): Promise<Uint8Array>
+  /** One sorted file of several that have no key in common. */
+  merge(files: FilesToMerge): Promise<Uint8Array>
 }
 
 /** Fewer rows than this are encoded here sooner than they could be sent to a thread. */
@@ -16,7 +19,11 @@ const YOUNG_MB = 32
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
 
 /** Encodes in this thread, letting others have their turn after each row group. */
-export const encoderHere: Encoder = { encode: encodeHere }
+export const encoderHere: Encoder = { encode: encodeHere, merge: mergeHere }
+
+async function mergeHere(files: FilesToMerge): Promise<Uint8Array> {
+  return await encodeHere(await copyOfAll(files, () => pause()))
+}
 
 async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
   const steps = encodeFile(copy)
@@ -40,29 +47,35 @@ export function encoderThread({
 } = {}): Encoder & { readonly isReady: boolean } {
   let thread: Worker | undefined
   let isReady = false
+  /** Resolves when the thread is ready, or has failed to start. */
+  let started = Promise.resolve()
   /** In the order in which files were sent, which is that of the answers. */
   const waiting: PromiseWithResolvers<Uint8Array | undefined>[] = []
 
   function start(): void {
     // Without the options of this process, which may be a debugger's or a test runner's.
-    const started = new Worker(program, {
+    const worker = new Worker(program, {
       execArgv: [],
       name: 'servo-encoder',
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
     })
-    thread = started
-    started.on('online', () => {
+    thread = worker
+    const settled = Promise.withResolvers<void>()
+    started = settled.promise
+    worker.on('online', () => {
       isReady = true
+      settled.resolve()
     })
-    started.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
+    worker.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
     // An error of the thread must not bring the process down; `exit` follows, and is handled below.
-    started.on('error', () => undefined)
-    started.on('exit', () => {
+    worker.on('error', () => undefined)
+    worker.on('exit', () => {
       isReady = false
+      settled.resolve()
       while (waiting.length > 0) answer(undefined)
     })
     // Nor must the thread keep the process alive. This comes last, because adding a listener would undo it.
-    started.unref()
+    worker.unref()
   }
 
   function answer(bytes: Uint8Array | undefined): void {
@@ -71,8 +84,17 @@ export function encoderThread({
     next?.resolve(bytes)
   }
 
-  async function send(copy: FileCopy): Promise<Uint8Array | undefined> {
-    thread?.postMessage(copy)
+  /** Sends work to the thread if it is worth it; undefined if this thread has to do it. */
+  async function handOver(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
+    if (work.rows < worthAHop) return undefined
+    if (thread === undefined) start()
+    if (!isReady) return undefined
+    // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
+    return await send(work).catch(() => undefined)
+  }
+
+  async function send(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
+    thread?.postMessage(work)
     const answered = Promise.withResolvers<Uint8Array | undefined>()
     waiting.push(answered)
     // A publish waits for the thread now; without this, the process could end in the middle of it.
@@ -84,13 +106,17 @@ export function encoderThread({
     get isReady() {
       return isReady
     },
-    async encode(copy) {
-      if (copy.rows < worthAHop) return await encodeHere(copy)
-      if (thread === undefined) start()
-      if (!isReady) return await encodeHere(copy)
-      // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
-      const sent = await send(copy).catch(() => undefined)
-      return sent ?? (await encodeHere(copy))
+    encode: async (copy) => (await handOver(copy)) ?? (await encodeHere(copy)),
+    async merge(files) {
+      // Sorting what is merged takes one turn, however much it is: better to wait for the thread than to keep others waiting here.
+      if (files.rows >= worthAHop) {
+        if (thread === undefined) start()
+        // As in `send`: the process must not end in the middle of a publish.
+        thread?.ref()
+        await started
+        if (waiting.length === 0) thread?.unref()
+      }
+      return (await handOver(files)) ?? (await mergeHere(files))
     },
   }
 }

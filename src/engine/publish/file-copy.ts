@@ -3,7 +3,7 @@ import type { AnyRow, Table } from '../../model/table.ts'
 import { compareKeyParts, keyText } from '../fold/row-merge.ts'
 import { valueCopier } from '../parquet/column-values.ts'
 import { type FileShape, rowColumns } from '../parquet/schema.ts'
-import { type CopiedColumns, endsGroup, groupWriter, ROW_GROUP_ROWS } from '../parquet/write.ts'
+import { type CopiedColumns, endsGroup, groupRowsOf, groupWriter } from '../parquet/write.ts'
 import type { Scope } from '../paths.ts'
 import { keyIndex } from '../sorted/write-file.ts'
 
@@ -23,7 +23,7 @@ export interface FileCopy {
 }
 
 export interface FileToCopy {
-  readonly table: Table
+  readonly table: Table & Pick<FileShape, 'history'>
   readonly scope: Scope
   readonly codec?: FileCopy['codec']
   readonly isSortedFile?: boolean
@@ -32,15 +32,19 @@ export interface FileToCopy {
 
 export function copyFile({ table, scope, codec = 'snappy', isSortedFile = false, rows }: FileToCopy): FileCopy {
   const all = [...rows]
-  const { name, key, columns, stored, digest } = table
   return {
-    table: { name, key, columns, stored, ...(digest !== undefined && { digest }) },
+    table: shapeOf(table),
     scope,
     codec,
     isSortedFile,
     rows: all.length,
     columns: rowColumns(table).map(([column]) => copyColumn(all, valueCopier(table, column))),
   }
+}
+
+/** The part of a table that can go to another thread. */
+export function shapeOf({ name, key, columns, stored, digest, history }: FileShape): FileShape {
+  return { name, key, columns, stored, ...(digest !== undefined && { digest }), ...(history !== undefined && { history }) }
 }
 
 function copyColumn(rows: readonly AnyRow[], copyOf: (row: AnyRow) => unknown): unknown[] {
@@ -72,7 +76,7 @@ export function* encodeFile(copy: FileCopy): Generator<void, Uint8Array<ArrayBuf
 
 /** Where the row group that begins at `start` ends. */
 function groupEnd({ table, columns, rows }: FileCopy, order: SortedSlice, start: number): number {
-  const most = Math.min(start + ROW_GROUP_ROWS, rows)
+  const most = Math.min(start + groupRowsOf(table), rows)
   const owners = columns[rowColumns(table).findIndex(([name]) => name === table.key[0])]!
   if (table.digest === undefined || owners.length === 1) return most
   const own = order(owners, start, most)

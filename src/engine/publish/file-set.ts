@@ -8,7 +8,7 @@ import { copyFile, type FileCopy, type FileToCopy } from './file-copy.ts'
 /** The files of a draft. A file that a later step of the draft makes obsolete is discarded. */
 export class FileSet {
   readonly list: { path: string; bytes: Uint8Array }[] = []
-  readonly #waiting: { path: string; copy: FileCopy; place: (ref: FileRef) => void }[] = []
+  readonly #waiting: { path: string; copy: FileCopy; place: (ref: FileRef, bytes: Uint8Array) => void }[] = []
   readonly #encoder: Encoder
 
   constructor(encoder: Encoder) {
@@ -25,10 +25,17 @@ export class FileSet {
     this.#waiting.push({ path, copy: copyFile(file), place })
   }
 
+  /** The same for a sorted file of the lowest level. */
+  addSortedRows(path: string, file: FileToCopy, place: (ref: SortedFileRef) => void): void {
+    const copy = copyFile({ ...file, isSortedFile: true })
+    this.#waiting.push({ path, copy, place: (ref, bytes) => place(sortedFileRef(ref, bytes, 0)) })
+  }
+
   /** Makes files of the rows that were added. */
   async encode(): Promise<void> {
     for (const { path, copy, place } of this.#waiting.splice(0)) {
-      place(this.add(path, await this.#encoder.encode(copy), copy.rows))
+      const bytes = await this.#encoder.encode(copy)
+      place(this.add(path, bytes, copy.rows), bytes)
     }
   }
 

@@ -5,8 +5,8 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
-import { directFiles, type Manifest } from '../manifest/manifest.ts'
-import { type PageList, readEntriesBackwards } from '../manifest/page-list.ts'
+import { directFiles, type HistoryEntry, type Manifest } from '../manifest/manifest.ts'
+import { findEntry, type PageList, type PageRef, readEntriesBackwards, readPage } from '../manifest/page-list.ts'
 import { boundaryOf, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
 import { type Layer, numberOf, Paths, type Scope } from '../paths.ts'
 
@@ -85,28 +85,35 @@ async function collectFiles(
     }
   }
 
+  const pagesOf = {
+    pages: (page: PageRef) => readPage<PageRef>(store, page),
+    entries: (page: PageRef) => readPage<HistoryEntry>(store, page),
+  }
   const swept: readonly Layer[] = ['base', 'l0', 'removed', 'runs']
   const history = await recent(store, newest.history, (entry) => Object.values(entry.tables))
   const day = history.oldest?.sealed_at.slice(0, 10)
+  // A file that was merged belongs to readers of the manifests that still name it.
+  const isHistory = (path: string): boolean => history.paths.has(path) || live.has(path)
   for (const table of allTables(registry)) {
     for (const layer of swept) await sweep(`${paths.table(table.name)}${layer}/`, (path) => live.has(path))
     if (table.storage.kind !== 'hot' || table.storage.sealedWith === undefined) continue
     const folder = `${paths.table(table.name)}history/`
     const expired = Math.min(...kept.map((manifest) => manifest.dropped[table.name] ?? 0))
+    const last = expired > 0 ? await findEntry(newest.history, expired - 1, pagesOf) : undefined
     for await (const { path } of store.list(folder)) {
-      if (numberOf(path) >= expired) break
       if (Number.isNaN(numberOf(path))) continue
+      // Files carry the publish that made them: those of the last entry may have been merged when the next one had begun.
+      if (numberOf(path) >= expired && path !== last?.tables[table.name]?.path) break
       await store.delete(path)
       removed += 1
     }
-    await sweep(folder, (path) => history.paths.has(path), history.from, day && `${folder}${day}`)
+    await sweep(folder, isHistory, history.from, day && `${folder}${day}`)
   }
 
   const order = await recent(store, newest.order, (entry) => [entry])
   const isOrdered = (path: string): boolean => order.paths.has(path)
   await sweep(`${paths.state}_order/`, isOrdered, order.from, paths.order(order.from, 0))
   await sweep(`${paths.state}_order_pages/`, isOrdered, order.from, paths.page('order', order.from, 0, 0))
-  const isHistory = (path: string): boolean => history.paths.has(path)
   await sweep(`${paths.state}_history_pages/`, isHistory, history.from, paths.page('history', history.from, 0, 0))
   return removed
 }
@@ -120,7 +127,7 @@ interface Recent<E> {
 }
 
 /** The files that a list has named lately: any other file of that age is an orphan. Earlier collections have found older orphans. */
-async function recent<E extends { readonly publish: number }>(
+async function recent<E extends { readonly publish: number; readonly first?: number }>(
   store: ObjectStore,
   list: PageList<E>,
   filesOf: (entry: E) => readonly FileRef[],
@@ -130,7 +137,8 @@ async function recent<E extends { readonly publish: number }>(
   for await (const entry of readEntriesBackwards(store, list, (page) => paths.add(page.path))) {
     for (const file of filesOf(entry)) paths.add(file.path)
     entries += 1
-    if (entries >= RECENT_ENTRIES) return { paths, from: entry.publish, oldest: entry }
+    // The publish that this entry begins with may also have closed the one before, whose files and pages are not looked at here.
+    if (entries >= RECENT_ENTRIES) return { paths, from: (entry.first ?? entry.publish) + 1, oldest: entry }
   }
   return { paths, from: 0 }
 }

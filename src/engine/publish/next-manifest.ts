@@ -2,7 +2,14 @@ import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import { checksummedJson } from '../files/checksummed-json.ts'
 import { includesDay } from '../ledger/days.ts'
-import { type DayRange, type Manifest, type OrderEntry, type OrderedPublish, orderedDelta } from '../manifest/manifest.ts'
+import {
+  type DayRange,
+  MANIFEST_FORMAT,
+  type Manifest,
+  type OrderEntry,
+  type OrderedPublish,
+  orderedDelta,
+} from '../manifest/manifest.ts'
 import { appendEntry, type PageList } from '../manifest/page-list.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
@@ -21,6 +28,7 @@ export function nextManifest(
   const last = segments.at(-1)
   return {
     ...manifest,
+    format: MANIFEST_FORMAT,
     number: manifest.number + 1,
     epoch,
     compactor,
@@ -63,6 +71,7 @@ export function recordOrder(input: DraftInput, segments: readonly string[], file
     published_at: publishedAt,
     segments,
     retention: input.retention,
+    ...(input.history !== undefined && { history: input.history }),
   }
   const publishes = [...manifest.l0.map(orderedDelta), base]
   const count = publishes.reduce((sum, entry) => sum + entry.segments.length, 0)

@@ -28,6 +28,8 @@ export interface ColdRowsToRead {
   describe(ref: SortedFileRef): Promise<SortedFileDescription>
   /** Rows by key, each in the place of its key. */
   lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>
+  /** The second parts of keys that begin with `first`, as far as they begin with `start`; at most so many of each file, and of memory. */
+  startingWith(first: KeyPart, start: string, limit: number): Promise<ReadonlySet<string>>
 }
 
 export interface ColdStoreOptions {
@@ -64,6 +66,7 @@ export class ColdStore {
       columns: (ref, first, isWanted) => this.#reader.columns(table, ref, first, isWanted),
       describe: (ref) => this.#reader.describe(table, ref),
       lookup: (keys) => this.lookup(table, state, keys),
+      startingWith: (first, start, limit) => this.#startingWith(table, state, { first, start, limit }),
     }
   }
 
@@ -78,6 +81,20 @@ export class ColdStore {
     const rows = keys.map((key, i) => memory.over(coldKey(key), stored[i]))
     // Files and memory hold rows of every shape; those of a table have its columns.
     return rows as (RowOf<C> | undefined)[]
+  }
+
+  async #startingWith(
+    table: Table,
+    state: State,
+    { first, start, limit }: { first: KeyPart; start: string; limit: number },
+  ): Promise<Set<string>> {
+    const { files, recent } = this.rows(table, state)
+    const [owner = '', second = ''] = table.key
+    const found = new Set<string>()
+    for (const row of recent()) if (row[owner] === first && String(row[second]).startsWith(start)) found.add(row[second])
+    const stored = await Promise.all(files.map((ref) => this.#reader.startingWith(table, ref, first, start, limit)))
+    for (const [, id] of stored.flat()) found.add(String(id))
+    return found
   }
 
   /** Gives the next folds the stored rows that they announced, so that the fold itself does no IO. */

@@ -1,6 +1,5 @@
 import { crc32 } from 'node:zlib'
 import { countWhile } from '../../lib/collections/binary-search.ts'
-import type { Table } from '../../model/table.ts'
 import { readBloomBlocks } from '../../parquet/inside-hyparquet.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { SortedFileRef } from '../files/file-ref.ts'
@@ -8,8 +7,8 @@ import { type FileRef, fileMissing, unreadable } from '../files/file-ref.ts'
 import { compareTuples, type KeyTuple, keyText } from '../fold/row-merge.ts'
 import { type BlockRows, blockRows } from '../parquet/block-rows.ts'
 import { type Footer, readFooter } from '../parquet/read.ts'
-import { schemaOf } from '../parquet/schema.ts'
-import { ROW_GROUP_ROWS } from '../parquet/write.ts'
+import { type FileShape, schemaOf } from '../parquet/schema.ts'
+import { groupRowsOf } from '../parquet/write.ts'
 import { mayContain } from './bloom-filter.ts'
 
 /**
@@ -28,7 +27,12 @@ export interface GroupEntry {
   /** The CRC of the Bloom filter of each part of the key. */
   readonly filter_crc32: readonly number[]
   readonly digest?: Digest
+  /** Of a history file that lists are made from, by column. */
+  readonly values?: GroupValues
 }
+
+/** The values of a column in a row group: all of them if they are few, else a Bloom filter in base64. */
+export type GroupValues = Readonly<Record<string, readonly string[] | string>>
 
 /** The index entry of a row group. */
 export interface Digest {
@@ -52,7 +56,7 @@ export interface SortedFileIndex extends SortedFileDescription {
   readonly footer: Footer
 }
 
-export async function readSortedFileIndex(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<SortedFileIndex> {
+export async function readSortedFileIndex(store: ObjectStore, table: FileShape, ref: SortedFileRef): Promise<SortedFileIndex> {
   const tail = await readTail(store, table, ref)
   if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damagedIndex(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
@@ -66,8 +70,8 @@ const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
 /** The end of a file with at least all of its footer. If the reference does not have the footer's size, it is guessed first. */
-async function readTail(store: ObjectStore, table: Table, ref: SortedFileRef): Promise<Uint8Array> {
-  const chunks = Math.ceil(ref.rows / ROW_GROUP_ROWS) * schemaOf(table).length
+async function readTail(store: ObjectStore, table: FileShape, ref: SortedFileRef): Promise<Uint8Array> {
+  const chunks = Math.ceil(ref.rows / groupRowsOf(table)) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
   const tail = await readRange(store, ref, ref.bytes - guess, ref.bytes)
   if (tail.length < FOOTER_END) throw unreadable(ref.path, 'it is too short for a Parquet file')
@@ -132,12 +136,27 @@ export function maybeIn(filters: KeyFilters, key: KeyTuple): boolean {
   return filters.every((filter, i) => mayContain(filter, key[i]!))
 }
 
-/** A row group in one range read. */
-export async function readGroup(store: ObjectStore, { footer, groups, ref }: SortedFileIndex, at: number): Promise<BlockRows> {
+/** False if no row of the group has this value in the column. */
+export function mayHave({ values }: GroupEntry, column: string, value: string): boolean {
+  const known = values?.[column]
+  if (known === undefined) return true
+  if (typeof known !== 'string') return known.includes(value)
+  const bytes = Buffer.from(known, 'base64')
+  // A copy, because a Buffer may begin anywhere, and words must not.
+  return mayContain(new Uint32Array(new Uint8Array(bytes).buffer), value)
+}
+
+/** A row group in one range read, with everything ready or only the key. */
+export async function readGroup(
+  store: ObjectStore,
+  { footer, groups, ref }: SortedFileIndex,
+  at: number,
+  decode = blockRows,
+): Promise<BlockRows> {
   const group = footer.groups[at]!
   const bytes = await readRange(store, ref, group.start, group.end)
   if (crc32(bytes) !== groups[at]!.crc32) throw damagedIndex(ref, `row group ${at}`)
-  return blockRows(footer, group, { start: group.start, bytes })
+  return await decode(footer, group, { start: group.start, bytes })
 }
 
 /** The approximate size of an index in memory. */

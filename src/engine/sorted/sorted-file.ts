@@ -1,9 +1,10 @@
+import { countWhile } from '../../lib/collections/binary-search.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { SortedFileRef } from '../files/file-ref.ts'
-import { type KeyTuple, keyText, mergeRows } from '../fold/row-merge.ts'
+import { compareTuples, type KeyTuple, keyText, mergeRows } from '../fold/row-merge.ts'
 import type { BlockRows } from '../parquet/block-rows.ts'
 import { type BlockPart, sortedFileColumns } from './file-columns.ts'
 import {
@@ -97,6 +98,22 @@ export class SortedFileReader {
       }
       return merged
     })
+  }
+
+  /** The keys that begin with `first` and whose second part begins with `start`, in order, at most so many. */
+  async startingWith(table: Table, ref: SortedFileRef, first: KeyPart, start: string, limit: number): Promise<KeyTuple[]> {
+    const index = await this.#index(table, ref)
+    const found: KeyTuple[] = []
+    const from = countWhile(index.groups.length, (at) => compareTuples(index.groups[at]!.first_key, [first, start]) <= 0)
+    for (let group = Math.max(0, from - 1); group < index.groups.length; group++) {
+      const block = await this.#group(index, group)
+      for (let row = block.range([first, start]).from; row < block.rows; row++) {
+        const key = block.key(row)
+        if (key[0] !== first || !String(key[1]).startsWith(start) || found.length === limit) return found
+        found.push(key)
+      }
+    }
+    return found
   }
 
   /** The columns of all rows whose key begins with `first`, or of some of their row groups. */

@@ -33,15 +33,15 @@ const FOOTER = `DROP TABLE temp.servo_entries;
 
 /** Which files there are, by table and layer. Old history is in pages; each step opens the pages that the step before it named. */
 function manifestFiles(): string {
-  const step = `SET VARIABLE servo_pages = (SELECT coalesce(list(servo_local(item ->> '$.path')), []) FROM servo_entries WHERE (item -> '$.first') IS NOT NULL);
-DELETE FROM servo_entries WHERE (item -> '$.first') IS NOT NULL;
+  const step = `SET VARIABLE servo_pages = (SELECT coalesce(list(servo_local(item ->> '$.path')), []) FROM servo_entries WHERE (item -> '$.tables') IS NULL);
+DELETE FROM servo_entries WHERE (item -> '$.tables') IS NULL;
 INSERT INTO servo_entries SELECT unnest(content::JSON -> '$.page[*]') FROM read_text(list_concat([${quoteText(MANIFEST)}], getvariable('servo_pages')));`
   return `CREATE OR REPLACE TEMP MACRO servo_local(path) AS regexp_replace(path, '^tenant=[^/]*/workspace=[^/]*/', '');
 SET VARIABLE servo_manifest = (SELECT content::JSON -> '$.manifest' FROM read_text(${quoteText(MANIFEST)}));
 
-CREATE OR REPLACE TEMP TABLE servo_entries AS SELECT unnest(getvariable('servo_manifest') -> '$.history.levels[*][*]') AS item;
+CREATE OR REPLACE TEMP TABLE servo_entries AS SELECT unnest(list_concat(getvariable('servo_manifest') -> '$.history.levels[*][*]', getvariable('servo_manifest') -> '$.open_history[*]')) AS item;
 ${Array(PAGE_LEVELS).fill(step).join('\n')}
-SET VARIABLE servo_pages = (SELECT error('The history has more levels of pages than this script reads: run servo attach of a newer Servo.') FROM servo_entries WHERE (item -> '$.first') IS NOT NULL LIMIT 1);
+SET VARIABLE servo_pages = (SELECT error('The history has more levels of pages than this script reads: run servo attach of a newer Servo.') FROM servo_entries WHERE (item -> '$.tables') IS NULL LIMIT 1);
 
 CREATE OR REPLACE TEMP TABLE servo_files AS
 WITH manifest AS (SELECT getvariable('servo_manifest') AS m),

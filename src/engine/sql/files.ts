@@ -3,8 +3,8 @@ import type { Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
+import { readHistory } from '../history/entries.ts'
 import type { Manifest } from '../manifest/manifest.ts'
-import { readEntries } from '../manifest/page-list.ts'
 import { escapePattern, fileList, layerQuery, layersOf, type Relations, type SqlLayer, tableQuery } from './tables.ts'
 
 /** A table as a database shows it, and the files it needs for that. */
@@ -84,7 +84,7 @@ async function historyFiles(store: ObjectStore, manifest: Manifest, tables: read
   const sealed = tables.filter((table) => table.storage.kind === 'hot' && table.storage.sealedWith !== undefined)
   if (sealed.length === 0) return files
   const kept = (table: Table): number => manifest.dropped[table.name] ?? 0
-  for await (const entry of readEntries(store, manifest.history, Math.min(...sealed.map(kept)))) {
+  for await (const entry of readHistory(store, manifest, Math.min(...sealed.map(kept)))) {
     for (const table of sealed) {
       const ref = entry.tables[table.name]
       if (ref !== undefined && entry.publish >= kept(table)) files.get(table.name)?.push(ref)

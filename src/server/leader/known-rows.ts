@@ -1,4 +1,5 @@
 import type { State } from '../../engine/fold/state.ts'
+import type { EndedWork } from '../../engine/history/history-reader.ts'
 import type { ColdRowsToRead } from '../../engine/sorted/cold-store.ts'
 import type { Columns } from '../../model/column.ts'
 import type { KeyPart } from '../../model/rows.ts'
@@ -17,12 +18,15 @@ export interface KnownRows {
   rows(): State
   /** A cold table, including rows that are not published yet. */
   coldRows<C extends Columns>(table: Table<C>): ColdRowsOf<RowOf<C>>
+  /** What has ended, as of this moment. */
+  history(): EndedWork
 }
 
 /** `readable` is read anew each time, because a leader that recovered has other rows. */
 export const knownRows = (readable: () => Readable): KnownRows => ({
   rows: () => readable().state,
   coldRows: (table) => coldRowsOf(readable(), table),
+  history: () => readable().history,
 })
 
 /** A cold table with typed rows. The engine is generic over tables, so the type is given here. */

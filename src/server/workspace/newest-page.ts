@@ -1,3 +1,4 @@
+import { comesAfter, type ListPlace } from '../../engine/history/list-history.ts'
 import { quoteText } from '../../lib/sql/sql-text.ts'
 import { toIso, toMs } from '../../lib/time.ts'
 import type { Columns } from '../../model/column.ts'
@@ -5,12 +6,6 @@ import type { KeyPart } from '../../model/rows.ts'
 import type { RowOf, Table } from '../../model/table.ts'
 import type { Knowledge } from './knowledge.ts'
 import { badCursor } from './page.ts'
-
-/** Where a row stands in a list that has the newest first. */
-export interface Place {
-  readonly at: number
-  readonly id: string
-}
 
 /** Rows of a cold table that belong together, such as the evaluations of one sensor. */
 export interface NewestList<C extends Columns> {
@@ -43,7 +38,7 @@ export async function newestPage<C extends Columns>(
   { limit, cursor, since, until }: NewestQuery,
 ): Promise<{ rows: RowOf<C>[]; next_cursor: string | null }> {
   const after = cursor === undefined ? undefined : placeOfCursor(cursor)
-  const place = (row: Readonly<RowOf<C>>): Place => {
+  const place = (row: Readonly<RowOf<C>>): ListPlace => {
     const { at, id } = list.placeOf(row)
     return { at: at ?? 0, id }
   }
@@ -79,16 +74,12 @@ export async function newestPage<C extends Columns>(
 
 const moment = (at: number): string => `${quoteText(toIso(at))}::timestamptz`
 
-/** True if the other place comes later in the list. */
-export const comesAfter = (place: Place, other: Place): boolean =>
-  other.at < place.at || (other.at === place.at && other.id < place.id)
-
-export const cursorOf = (place: Place): string => Buffer.from(JSON.stringify(place)).toString('base64url')
+export const cursorOf = (place: ListPlace): string => Buffer.from(JSON.stringify(place)).toString('base64url')
 
 /** A day that no list reaches: later moments cannot be written as text. */
 const LAST_MOMENT = Date.UTC(9999, 11, 31)
 
-export function placeOfCursor(cursor: string): Place {
+export function placeOfCursor(cursor: string): ListPlace {
   try {
     const place: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (typeof place === 'object' && place !== null && 'at' in place && 'id' in place) {

@@ -47,7 +47,7 @@ export class Runs extends RunReader implements RunsApi {
   readonly #options: RunsOptions
 
   constructor(known: Knowledge, options: RunsOptions) {
-    super(() => known.rows(), known.sql)
+    super(known)
     this.#known = known
     this.#options = options
   }

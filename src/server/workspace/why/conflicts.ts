@@ -12,11 +12,12 @@ import {
   differencesOf,
   givenKey,
 } from '../../../domain/why/conflicts.ts'
+import { comesAfter, type ListPlace } from '../../../engine/history/list-history.ts'
 import { quoteText } from '../../../lib/sql/sql-text.ts'
 import { toIso, toMs } from '../../../lib/time.ts'
 import type { Row } from '../../../model/table.ts'
 import type { Knowledge } from '../knowledge.ts'
-import { comesAfter, cursorOf, type Place, placeOfCursor } from '../newest-page.ts'
+import { cursorOf, placeOfCursor } from '../newest-page.ts'
 import { newestRows } from './newest-rows.ts'
 import { originOfRequest } from './origins.ts'
 
@@ -30,7 +31,7 @@ interface Detected {
 }
 
 /** The place of a conflict in the list: when it was found, and by which event. */
-const placeOf = ({ detected_at, conflicting_event_id }: Detected): Place => ({ at: detected_at, id: conflicting_event_id })
+const placeOf = ({ detected_at, conflicting_event_id }: Detected): ListPlace => ({ at: detected_at, id: conflicting_event_id })
 
 /** Conflicts over run keys and over the ids of messages, the newest first. */
 export async function listConflicts(known: Knowledge, query: ConflictQuery): Promise<ConflictPage> {
