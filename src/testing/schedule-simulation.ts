@@ -138,11 +138,12 @@ export class ScheduleSimulation {
 
   /** Every unfinished run fails. */
   failRuns(): void {
-    for (const run of this.runs()) {
-      if (run.state !== 'PENDING') continue
-      const plan = { run_id: run.run_id, plan_id: `plan-${run.run_id}`, graph_version: 'g1', part: 0, parts: 1, tasks: [] }
-      this.tell(PlanCreated, { ...plan, error: 'it cannot be planned' })
-    }
+    for (const run of this.runs()) if (run.state === 'PENDING') this.failRun(run)
+  }
+
+  failRun({ run_id }: Pick<RunRow, 'run_id'>): void {
+    const plan = { run_id, plan_id: `plan-${run_id}`, graph_version: 'g1', part: 0, parts: 1, tasks: [] }
+    this.tell(PlanCreated, { ...plan, error: 'it cannot be planned' })
   }
 
   /** The clock of the running server is set. */

@@ -56,7 +56,8 @@ ${cases.join('\n')}
     kind=one-of:\${kind#some-of:} current=\${current##*,}
   fi
   while IFS= read -r word; do
-    [[ $word == *[[:space:]]* ]] && printf -v word %q "$word"
+    # Anybody may have chosen a key; what the shell would take for more than text is quoted. Bash quotes folders itself.
+    [[ $kind != folder && $word == *[!A-Za-z0-9_./:=,@%+-]* ]] && printf -v word %q "$word"
     COMPREPLY+=("$head$word")
   done < <(
     case "$kind" in

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type AssetDefinitionInput, projectManifest } from '../../contract/project-manifest.ts'
+import { ulidSource } from '../../lib/ulid.ts'
 import { Story } from '../../testing/histories/story.ts'
 import { assetDefinitions } from './asset-definitions.table.ts'
 import { AssetsDefined } from './assets-defined.event.ts'
@@ -124,12 +125,32 @@ describe('loading a project', () => {
     for (const part of parts) expect(Buffer.byteLength(JSON.stringify(part))).toBeLessThan(1 << 20)
   })
 
+  test('[P19] counts, although a process whose clock was set back gave an id of the future to the one before', () => {
+    const now = Date.UTC(2025, 0, 1)
+    const manifest = projectManifest.parse({ project: 'shop', assets: [{ asset_key: 'a', kind: 'asset' }] })
+    const declared = { asset_key: 'a', asset_id: 'id', definition: {}, renamed_from: null, removed: false, clock_turn: 1 }
+    const turn = (row_version: string) =>
+      assetsDefined({
+        manifest,
+        known: [{ ...declared, defined_at: now - 1, row_version }],
+        knownPools: [],
+        now,
+        mintId: () => 'id',
+      })[0]?.clock_turn
+    const idAt = (ms: number) =>
+      ulidSource(
+        () => ms,
+        (length) => new Uint8Array(length),
+      )()
+    expect([turn(idAt(now - 1)), turn(idAt(now + 1))]).toEqual([1, 2])
+  })
+
   test('of a hundred thousand assets takes seconds, not minutes', () => {
     const assets = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`warehouse/table_${i}`, {}]))
     const declared = Object.keys(assets).map((asset_key) => ({ asset_key, kind: 'asset' as const }))
     const manifest = projectManifest.parse({ project: 'shop', assets: declared })
     let minted = 0
-    const recorded = { defined_at: 0, clock_turn: null }
+    const recorded = { defined_at: 0, clock_turn: null, row_version: '00000000000000000000000000' }
     const parts = assetsDefined({ manifest, known: [], knownPools: [], now: 0, mintId: () => `id-${minted++}` })
     const known = parts
       .flatMap((part) => part.assets)

@@ -3,6 +3,7 @@ import { assert } from '../../lib/assert.ts'
 import { base32 } from '../../lib/base32.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
+import { ulidTime } from '../../lib/ulid.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { Row } from '../../model/table.ts'
 import { inParts } from '../event-parts.ts'
@@ -14,7 +15,7 @@ import type { pools } from './pools.table.ts'
 
 type GraphPart = typeof AssetsDefined extends EventDefinition<infer _, infer I> ? I : never
 type DeclaredAsset = GraphPart['assets'][number]
-type Declared = Pick<Row<typeof pools>, 'defined_at' | 'clock_turn'>
+type Declared = Pick<Row<typeof pools>, 'defined_at' | 'clock_turn' | 'row_version'>
 type KnownAsset = Pick<Row<typeof assetDefinitions>, 'asset_key' | 'asset_id' | 'definition' | 'renamed_from' | 'removed'>
 type KnownPool = Pick<Row<typeof pools>, 'pool' | 'slots'>
 
@@ -60,8 +61,11 @@ export function assetsDefined({ manifest, known, knownPools, now, mintId }: Proj
 }
 
 /** What is declared now is newer than what is on record, although a clock that was ahead may have recorded it. */
-const turnAfter = (known: readonly Declared[], now: number): number =>
-  known.reduce((turn, row) => Math.max(turn, (row.clock_turn ?? 0) + (row.defined_at > now ? 1 : 0)), 0)
+function turnAfter(known: readonly Declared[], now: number): number {
+  // Ids of a process only grow, so one that ran while its clock was set back gave an id of the future to what it recorded now.
+  const isAhead = ({ defined_at, row_version }: Declared): boolean => defined_at > now || ulidTime(row_version) > now
+  return known.reduce((turn, row) => Math.max(turn, (row.clock_turn ?? 0) + (isAhead(row) ? 1 : 0)), 0)
+}
 
 /**
  * An asset keeps its id for as long as its key is declared, gets it back when the key returns, and inherits that of the key

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { HOUR_MS } from '../../lib/time.ts'
+import { HOUR_MS, MINUTE_MS } from '../../lib/time.ts'
 import { ScheduleSimulation } from '../../testing/schedule-simulation.ts'
 
 const START = Date.UTC(2025, 0, 2)
@@ -43,5 +43,15 @@ test('[A14] failures that a clock recorded ahead of time are over when the sched
   simulation.failRuns()
   simulation.run(HOUR_MS)
   simulation.failRuns()
+  expect(simulation.state()).toMatchObject({ status: 'PAUSED', status_changed_by: 'servo' })
+})
+
+test('[A14] failures count although many later runs have not ended', () => {
+  const simulation = new ScheduleSimulation(START)
+  simulation.define({ cron_expressions: ['* * * * *'], pause_after: 3 })
+  simulation.run(30 * MINUTE_MS)
+  const first = simulation.runs().slice(0, 3)
+  expect(simulation.runs()).toHaveLength(30)
+  for (const run of first) simulation.failRun(run)
   expect(simulation.state()).toMatchObject({ status: 'PAUSED', status_changed_by: 'servo' })
 })

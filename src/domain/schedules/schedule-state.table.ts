@@ -106,7 +106,7 @@ export const scheduleState = defineTable({
     recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),
     counted_runs: col.optional(
       col.json<readonly string[]>(
-        'The run keys of its latest triggered ticks since it was last resumed, in the order of the ledger.',
+        'The run keys of its ticks since it was last resumed, in the order of the ledger: those whose runs have not ended, and the last that have.',
       ),
     ),
   },

@@ -23,13 +23,18 @@ export function noteRunOfSchedule(rows: Rows, run: Readonly<RunRow>, eventId: st
 
 /** Counts the run of a tick towards the failures in a row. Ticks and resumptions follow the order of the ledger, and so does this list. */
 export function countRun(schedule: ScheduleStateRow, runKey: string): void {
-  schedule.counted_runs = [...(schedule.counted_runs ?? []).filter((key) => key !== runKey), runKey].slice(-KEPT_ENDS)
+  schedule.counted_runs = [...(schedule.counted_runs ?? []).filter((key) => key !== runKey), runKey]
   keepEnds(schedule, schedule.recent_runs)
 }
 
 /** Keeps the ends that count, and those of the newest runs by the clock, of which the last is shown. */
 function keepEnds(schedule: ScheduleStateRow, ends: readonly EndedRun[]): void {
   const sorted = ends.toSorted((a, b) => a.requested_at - b.requested_at || (a.run_id < b.run_id ? -1 : 1))
+  const ended = new Set(sorted.map(({ run_key }) => run_key))
+  // Those that have not ended count until they have, however many there are; of the others the last ones.
+  const over = (schedule.counted_runs ?? []).filter((key) => ended.has(key))
+  const past = new Set(over.slice(0, Math.max(0, over.length - KEPT_ENDS)))
+  if (past.size > 0) schedule.counted_runs = (schedule.counted_runs ?? []).filter((key) => !past.has(key))
   const counted = new Set(schedule.counted_runs)
   const newest = sorted.length - KEPT_ENDS
   schedule.recent_runs = sorted.filter(

@@ -20,6 +20,7 @@ const SHARE = 8
 
 type PublisherState =
   | { readonly kind: 'idle' }
+  /** `at` is a time of the monotonic clock, as all times here: a wall clock that is set back must not put publishing off. */
   | { readonly kind: 'scheduled'; readonly at: number; cancel(): void }
   | { readonly kind: 'publishing'; readonly done: Promise<void> }
   | { readonly kind: 'stopped'; readonly done: Promise<void> }
@@ -52,13 +53,13 @@ export class Publisher {
 
   constructor(options: PublisherOptions) {
     this.#options = options
-    this.#collectedAt = options.clock.now()
+    this.#collectedAt = options.clock.monotonic()
   }
 
   /** Something is durable that no table shows yet; it may wait until something else is. */
   noticed(canWait = false): void {
     const { clock, delayMs = SECOND_MS } = this.#options
-    this.#schedule(Math.max(clock.now() + (canWait ? MAX_WAIT_MS : delayMs), this.#notBefore))
+    this.#schedule(Math.max(clock.monotonic() + (canWait ? MAX_WAIT_MS : delayMs), this.#notBefore))
   }
 
   /** Publishes what there is now. */
@@ -94,7 +95,7 @@ export class Publisher {
       this.#state.cancel()
     }
     const { clock } = this.#options
-    const cancel = clock.after(at - clock.now(), () => void this.#begin())
+    const cancel = clock.after(at - clock.monotonic(), () => void this.#begin())
     this.#enter({ kind: 'scheduled', at, cancel })
   }
 
@@ -111,15 +112,15 @@ export class Publisher {
   async #publish(): Promise<void> {
     const { compactor, clock, collect, onError } = this.#options
     const before = compactor.manifest.base.publish
-    const started = clock.now()
+    const started = clock.monotonic()
     try {
       await compactor.publish()
-      const ended = clock.now()
+      const ended = clock.monotonic()
       // The first publish takes longer than any other, because code is loaded and compiled.
       if (this.#publishes > 0) this.#notBefore = ended + SHARE * (ended - started)
       this.#publishes += 1
-      if (compactor.manifest.base.publish === before || clock.now() - this.#collectedAt < HOUR_MS) return
-      this.#collectedAt = clock.now()
+      if (compactor.manifest.base.publish === before || clock.monotonic() - this.#collectedAt < HOUR_MS) return
+      this.#collectedAt = clock.monotonic()
       await collect()
     } catch (error) {
       onError(error)
@@ -136,6 +137,8 @@ export class Publisher {
     const [oldest] = compactor.manifest.l0
     if (oldest === undefined) return
     const { max_age_ms } = compactor.manifest.l0_limits
-    this.#schedule(Math.max(clock.now() + SECOND_MS, toMs(oldest.published_at) + max_age_ms))
+    // By the wall clock, which may have been set meanwhile: never later than it would be without that.
+    const age = clock.now() - toMs(oldest.published_at)
+    this.#schedule(clock.monotonic() + Math.min(Math.max(max_age_ms - age, SECOND_MS), max_age_ms))
   }
 }

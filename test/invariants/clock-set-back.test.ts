@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { projectManifest } from '../../src/contract/project-manifest.ts'
 import { HOUR_MS } from '../../src/lib/time.ts'
-import { Led } from './led.ts'
+import { Led } from '../server/led.ts'
 
 const asset = (asset_key: string, more: object = {}) => ({ asset_key, kind: 'asset' as const, ...more })
 const customers = asset('customers', { partitions: { type: 'dynamic', name: 'customers' } })
