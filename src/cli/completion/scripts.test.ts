@@ -54,6 +54,17 @@ test('the script for bash has commands, flags and what they take, and bash can r
   expect(spawnSync('bash', ['-n'], { input: script, encoding: 'utf8' })).toMatchObject({ status: 0, stderr: '' })
 })
 
+test('bash quotes what it completes: nobody runs a command by choosing a partition key', () => {
+  const keys = ['acme;id', '$(id)', '`id`', "a'b", '~', '{a,b}', 'two words', 'day=2025-01-01,region=eu']
+  const script = `${bashScript(places)}
+servo() { printf '%s\\n' ${keys.map((key) => `'${key.replaceAll("'", "'\\''")}'`).join(' ')}; }
+COMP_LINE='servo run a --partition ' COMP_POINT=24 COMP_WORDBREAKS=' ' COMP_WORDS=(servo run a --partition '') COMP_CWORD=4
+_servo_completion
+for word in "\${COMPREPLY[@]}"; do eval "printf '%s\\n' $word"; done`
+  const { stdout } = spawnSync('bash', ['-c', script], { encoding: 'utf8' })
+  expect(stdout.trimEnd().split('\n')).toEqual(keys)
+})
+
 test('the scripts for zsh and fish have descriptions too, with their quotes escaped', () => {
   const zsh = zshScript(places)
   expect(zsh).toMatch(/^#compdef servo\n/)

@@ -53,6 +53,18 @@ test('what is durable is in the tables a moment later, and many facts at once ar
   expect(loop.compactor.fold.unpublished).toBe(0)
 })
 
+test('[V3] a clock that is set back delays no publish', async () => {
+  const { clock, loop } = await publishing()
+  for (const name of ['r1', 'r2']) {
+    await loop.submit([reportFact(name)])
+    await clock.advance(2 * SECOND_MS)
+  }
+  clock.jump(-48 * HOUR_MS)
+  await loop.submit([reportFact('r3')])
+  await clock.advance(2 * SECOND_MS)
+  expect(loop.compactor.fold.unpublished).toBe(0)
+})
+
 test('[V3] a fact that becomes durable during a publish is in the tables a moment later, though nothing else happens', async () => {
   const inner = memoryStore()
   let gate: Promise<void> | undefined
