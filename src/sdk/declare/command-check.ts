@@ -1,5 +1,7 @@
+import { dimensionNames } from '../../partitions/definition.ts'
 import { invalid, show } from '../invalid.ts'
 import { isOwn } from '../partitions/mapped.ts'
+import { isPartitions } from '../partitions/partitions.ts'
 import { isSchema } from '../standard-schema.ts'
 import { variableName } from '../variable-name.ts'
 
@@ -60,6 +62,7 @@ export function checkProgram(key: string, options: GivenOptions): void {
       'Report the checks over Dagster Pipes, or hand rows back: give it output and schema.',
     )
   checkInputNames(key, options)
+  checkDimensions(key, options)
   const own = Object.values(inputs ?? {}).some(isOwn)
   if (own && schema === undefined)
     throw invalid(
@@ -86,6 +89,23 @@ function checkInputNames(key: string, { inputs }: GivenOptions): void {
     const other = taken.get(variable)
     if (other !== undefined)
       throw invalid('bad_input_name', `inputs ${other} and ${name} of ${key} would both be ${variable}`, 'Rename one of them.')
+    taken.set(variable, name)
+  }
+}
+
+/** Each dimension has a variable of its own, too. */
+function checkDimensions(key: string, { partitions }: GivenOptions): void {
+  const names = isPartitions(partitions) ? dimensionNames(partitions.data) : []
+  const taken = new Map<string, string>()
+  for (const name of names) {
+    const variable = dimensionVariable(name)
+    const other = taken.get(variable)
+    if (other !== undefined)
+      throw invalid(
+        'bad_input_name',
+        `dimensions ${other} and ${name} of ${key} would both be ${variable}`,
+        'Rename one of them.',
+      )
     taken.set(variable, name)
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { previous } from '../partitions/mapped.ts'
-import { daily } from '../partitions/partitions.ts'
+import { daily, keys, multi } from '../partitions/partitions.ts'
 import { ranges } from '../partitions/ranges.ts'
 import { asset, command } from './asset.ts'
 
@@ -38,6 +38,12 @@ const cases: [string, () => unknown, RegExp, RegExp][] = [
     'inputs of one variable',
     () => command('a', { run: ['x'], inputs: { rawOrders: plain, raw_orders: plain } }),
     /both be SERVO_INPUT_RAW_ORDERS/,
+    /Rename/,
+  ],
+  [
+    'dimensions of one variable',
+    () => command('a', { run: ['x'], partitions: multi({ 'a-b': keys(['1']), a_b: keys(['2']) }) }),
+    /both be SERVO_PARTITION_A_B/,
     /Rename/,
   ],
   [

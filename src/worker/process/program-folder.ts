@@ -22,6 +22,9 @@ export interface ProgramFolder {
   remove(): Promise<void>
 }
 
+/** No input has this name: names begin with a letter. */
+const ALL_INPUTS = '_inputs'
+
 /** Every attempt gets a folder of its own, so that one that was given up and still writes harms no other. */
 export async function openProgramFolder(
   asset: AnyAsset,
@@ -44,7 +47,7 @@ export async function openProgramFolder(
       inputs[name] = given
       variables[inputVariable(name)] = isSeveral(ref) ? await listed(folder, name, given) : (given.path ?? '')
     }
-    variables['SERVO_INPUTS'] = await listed(folder, 'inputs', inputs)
+    variables['SERVO_INPUTS'] = await listed(folder, ALL_INPUTS, inputs)
     return { output, inputs, variables, remove }
   } catch (error) {
     await remove()

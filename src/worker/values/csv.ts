@@ -9,6 +9,8 @@ export interface CsvRecord {
 
 /** More than any row has. A quote that is never closed would otherwise take the rest of the file into memory. */
 const MAX_RECORD = 64 * 2 ** 20
+/** More columns than any table of ours can have; each takes memory of its own. */
+const MAX_FIELDS = 100_000
 
 /**
  * Cuts CSV into records by RFC 4180: commas, quotes around fields that have commas, quotes or line ends in them, quotes within doubled.
@@ -73,6 +75,7 @@ class CsvCutter {
   #behindQuote(character: string): void {
     if (character === '"') {
       this.#field += '"'
+      this.#grow(2)
       this.#place = 'quoted'
     } else if (character !== '\r') {
       throw this.#malformed(`line ${this.#line} has ${JSON.stringify(character)} behind the closing quote of a field`)
@@ -90,8 +93,12 @@ class CsvCutter {
 
   #take(text: string): void {
     this.#field += text
-    this.#size += text.length
     if (this.#place === 'quoted') for (const character of text) if (character === '\n') this.#line++
+    this.#grow(text.length)
+  }
+
+  #grow(by: number): void {
+    this.#size += by
     if (this.#size > MAX_RECORD)
       throw this.#malformed(
         `the row of line ${this.#begunIn} has more than ${MAX_RECORD} characters`,
@@ -102,6 +109,9 @@ class CsvCutter {
   #endField(): void {
     const isBare = this.#place === 'begin' || this.#place === 'plain'
     this.#fields.push(isBare && this.#field === '' ? undefined : this.#field)
+    if (this.#fields.length > MAX_FIELDS)
+      throw this.#malformed(`the row of line ${this.#begunIn} has more than ${MAX_FIELDS} fields`)
+    this.#grow(1)
     this.#field = ''
     this.#place = 'begin'
   }

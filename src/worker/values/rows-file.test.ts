@@ -64,6 +64,18 @@ describe('CSV', () => {
     expect(await read('b.csv', content, text)).toEqual(rows)
   })
 
+  test('without rows has the columns of the schema at least', async () => {
+    const text = z.object({ a: z.string(), b: z.string().optional() })
+    expect(await read('h.csv', 'a\n', text)).toEqual([])
+    for (const wrong of ['', 'x;y\n', 'a;b\r1;2\r'])
+      await expect(read('h.csv', wrong, text), wrong).rejects.toThrow('the first line of h.csv has no column a')
+  })
+
+  test('has rows of a bounded size', async () => {
+    const text = z.object({ a: z.string() })
+    await expect(read('f.csv', `a\n${','.repeat(200_000)}\n`, text)).rejects.toThrow('more than 100000 fields')
+  })
+
   test('leaves to the schema what a transform takes, and to defaults what is missing', async () => {
     const odd = z.object({
       n: z.string().transform(Number).pipe(z.number()),
@@ -155,7 +167,7 @@ test('a file that is not there, or is a folder, is refused with its name', async
   fs.mkdirSync(path.join(folder, 'folder.csv'))
   for (const name of ['none.csv', 'folder.csv'])
     await expect(Array.fromAsync(readRowsFile({ path: path.join(folder, name), name, fields: undefined }))).rejects.toThrow(
-      `wrote no ${name}`,
+      `wrote no file ${name}`,
     )
 })
 

@@ -24,8 +24,8 @@ export async function* readRowsFile(file: WrittenRows): AsyncGenerator<DataRow> 
   if (!statSync(file.path, { throwIfNoEntry: false })?.isFile())
     throw invalid(
       'output_missing',
-      `the program ended well, and wrote no ${file.name}`,
-      `Let it write "$SERVO_OUTPUT/${file.name}", also when there are no rows.`,
+      `the program exited with 0 but wrote no file ${file.name}`,
+      `Write "$SERVO_OUTPUT/${file.name}", even if there are no rows.`,
     )
   if (file.name.endsWith('.csv')) yield* csvRows(file)
   else if (file.name.endsWith('.ndjson')) yield* jsonRows(file)
@@ -54,6 +54,17 @@ async function* csvRows({ path, name, fields }: WrittenRows): AsyncGenerator<Dat
       }),
     )
   }
+  // With rows, the schema finds what is missing.
+  const absent =
+    row > 0
+      ? undefined
+      : fields?.find((field) => field.empty === 'never' && !header?.some(({ name: column }) => column === field.name))
+  if (absent !== undefined)
+    throw invalid(
+      'output_unreadable',
+      `the first line of ${name} has no column ${absent.name}`,
+      'Write the names of the columns into the first line, separated by commas, and end lines with LF or CRLF.',
+    )
 }
 
 function headerOf(texts: readonly (string | undefined)[], name: string): string[] {

@@ -242,7 +242,7 @@ test('a shell script is told its attempt and its inputs in variables, and its fo
 
 test('rows that are missing, do not fit or do not pass fail the attempt, and the error says where', () => {
   expect(ended).toEqual({
-    'bad[missing]': expect.stringContaining('the program ended well, and wrote no rows.csv'),
+    'bad[missing]': expect.stringContaining('the program exited with 0 but wrote no file rows.csv'),
     'bad[column]': expect.stringContaining('row 2 of rows.csv (line 3) has "many" in column amount, which must be a number'),
     'bad[check]': expect.stringContaining('checks of bad failed: ids are unique'),
     'bad[fine]': null,
