@@ -1,17 +1,20 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { stat } from 'node:fs/promises'
+import { readdir, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
 import { sha256 } from '../../lib/hash.ts'
 import { processStat } from '../../lib/process/process-stat.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { endMarked, MARKER } from '../../worker/marked.ts'
+import { scratchPrefix } from '../../worker/scratch-folder.ts'
 
 /** A process that is forked between two looks is found by the next. Only a process that cannot be killed is found this often. */
 const MAX_LOOKS = 50
 const PAUSE_MS = 20
 
 /**
- * Ends processes that attempts of earlier servers of this folder left running, and returns the marker for the workers of this
+ * Ends processes that attempts of earlier servers of this folder left running, removes their temporary folders, and returns the marker for the workers of this
  * server. The leader calls it before anything is dispatched, when earlier servers are gone or deposed.
  */
 export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'sleep'>): Promise<string> {
@@ -24,7 +27,16 @@ export async function endOrphans(servoDir: string, clock: Pick<AlarmClock, 'slee
     if (ended.length === 0) break
     await clock.sleep(PAUSE_MS)
   }
+  await removeScratch(`${scratchPrefix(folder)}-`, `${scratchPrefix(marker)}-`)
   return marker
+}
+
+/** Removes temporary folders of attempts that were killed. They may hold inputs and rows. */
+async function removeScratch(prefix: string, unless: string): Promise<void> {
+  const names = await readdir(tmpdir()).catch(() => [])
+  const left = names.filter((name) => name.startsWith(prefix) && !name.startsWith(unless))
+  // What cannot be removed belongs to another user, and harms nobody.
+  for (const name of left) await rm(path.join(tmpdir(), name), { recursive: true, force: true }).catch(() => undefined)
 }
 
 /**

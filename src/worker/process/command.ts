@@ -1,5 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync } from 'node:fs'
 import path from 'node:path'
 import type { AttemptOutput, AttemptResultInput } from '../../contract/dispatch.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
@@ -9,6 +8,7 @@ import { checkFailure } from '../../sdk/attempt/findings.ts'
 import type { Written } from '../../sdk/declare/values.ts'
 import { errorOfProgram } from '../../sdk/described-error.ts'
 import { lineReader } from '../lines.ts'
+import { makeScratchFolder } from '../scratch-folder.ts'
 import { followFile } from './growing-file.ts'
 import { type PipesContext, PipesReport, pipesEnvironment } from './pipes.ts'
 import { type Program, runProgram } from './program.ts'
@@ -40,7 +40,7 @@ export async function executeCommand(run: CommandRun): Promise<AttemptResultInpu
 }
 
 async function runWithPipes(run: CommandRun, report: PipesReport): Promise<void> {
-  const folder = mkdtempSync(path.join(tmpdir(), 'servo-pipes-'))
+  const folder = await makeScratchFolder('pipes')
   const file = path.join(folder, 'messages')
   const messages = followFile(
     file,

@@ -1,5 +1,4 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { DispatchEnvelope } from '../../contract/dispatch.ts'
 import type { AnyAsset } from '../../sdk/any-asset.ts'
@@ -8,6 +7,7 @@ import { dimensionVariable, inputVariable, isProgramVariable } from '../../sdk/d
 import { invalid } from '../../sdk/invalid.ts'
 import { type Upstream, upstream } from '../../sdk/partitions/mapped.ts'
 import type { AnyPartitions } from '../../sdk/partitions/partitions.ts'
+import { makeScratchFolder } from '../scratch-folder.ts'
 import { type GivenInput, givenInput, isSeveral } from '../values/input-files.ts'
 import type { ValueStorage } from '../values/stored-values.ts'
 import type { PipesContext } from './pipes.ts'
@@ -31,7 +31,7 @@ export async function openProgramFolder(
   refs: DispatchEnvelope['payload']['inputs'],
   storage: ValueStorage,
 ): Promise<ProgramFolder> {
-  const folder = await mkdtemp(path.join(tmpdir(), 'servo-attempt-'))
+  const folder = await makeScratchFolder('attempt')
   const remove = (): Promise<void> => rm(folder, { recursive: true, force: true })
   try {
     const output = path.join(folder, 'output')

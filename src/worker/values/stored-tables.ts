@@ -1,5 +1,4 @@
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type AsyncBuffer, asyncBufferFromFile } from 'hyparquet'
 import type { InputRef } from '../../contract/dispatch.ts'
@@ -7,6 +6,7 @@ import { ServoError } from '../../lib/error.ts'
 import type { DataColumn } from '../../sdk/columns.ts'
 import type { Query } from '../../sdk/declare/sql.ts'
 import { createTable, type DataRow, type DataTable, sourceOfTable } from '../../sdk/declare/values.ts'
+import { makeScratchFolder } from '../scratch-folder.ts'
 import { readRows } from './rows-read.ts'
 import { encodeRows } from './rows-write.ts'
 import { sourceFiles } from './source-files.ts'
@@ -59,7 +59,7 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
   async function* run(query: Query, named: TablesByName, columns: KnownColumns): AsyncIterable<DataRow> {
     // Loaded when first used: it takes a tenth of a second, and most assets have no queries.
     const { runQuery } = await import('./run-query.ts')
-    const folder = await mkdtemp(path.join(tmpdir(), 'servo-query-'))
+    const folder = await makeScratchFolder('query')
     try {
       yield* runQuery(query, { named, columns, folder, filesOf: (table) => filesOf(table, folder) })
     } finally {
