@@ -30,7 +30,18 @@ test('where one run cannot be asked for both, they are made first', () => {
 test('each asset is named with the inputs that it lacks itself, and an asset of several tasks as a whole', () => {
   const lacking = new Map([
     ['raw', new Map(['d1', 'd2'].map((day) => [day, new Map([['sum', `sum[${day}]`]])]))],
-    ['rates', new Map([['', new Map([['sum', 'sum[d1]'], ['best', 'best[d1]']])]])],
+    [
+      'rates',
+      new Map([
+        [
+          '',
+          new Map([
+            ['sum', 'sum[d1]'],
+            ['best', 'best[d1]'],
+          ]),
+        ],
+      ]),
+    ],
     ['ranked', new Map([['d1', new Map([['best', 'best[d1]']])]])],
   ])
   expect(neverMade(lacking, ['raw', 'rates', 'ranked'], { selection: ['sum', 'best'] }).message.split('\n')).toEqual([
