@@ -335,7 +335,14 @@ describe('POST /assets/{key}/materializations', () => {
 
   test.each([
     ['an unknown asset', 'raw/order', {}, 404, 'no_such_asset', /Did you mean raw\/orders/],
-    ['no partition', 'raw/orders', {}, 400, 'partitions_wanted', /Name them: 2025-12-31/],
+    [
+      'no partition',
+      'raw/orders',
+      {},
+      400,
+      'partitions_wanted',
+      /Name them: --partition 2025-12-31, --partition latest, or a range/,
+    ],
     ['a partition that is not there yet', 'raw/orders', { partition: '2026-01-01' }, 404, 'no_such_partition', /./],
     ['a partition of something else', 'raw/orders', { partition: 'eu' }, 404, 'no_such_partition', /./],
     ['a partition where there is none', 'mart/report', { partition: 'eu' }, 400, 'no_partitions', /Remove the partition/],

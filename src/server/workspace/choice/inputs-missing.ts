@@ -2,6 +2,7 @@ import type { PreviewBody } from '../../../api/run-contract.ts'
 import { taskKey } from '../../../domain/assets/graph-partitions.ts'
 import type { NeededInputs } from '../../../domain/planning/outside-inputs.ts'
 import { ServoError } from '../../../lib/error.ts'
+import { shellWord } from '../../../lib/process/shell-word.ts'
 
 /** As many as one reads. */
 const SHOWN_KEYS = 3
@@ -21,9 +22,9 @@ export function neverMade(
   const isTogether = isShort && selection.length > 0 && !only.includes('failed')
   const first = isShort ? toMake : [...missing.keys()].map((key) => `+key:"${key}"`)
   const flags = isTogether
-    ? [...partitions.map((each) => `--partition ${quoted(each)}`), ...only.map((each) => `--${each}`)]
+    ? [...partitions.map((each) => `--partition ${shellWord(each)}`), ...only.map((each) => `--${each}`)]
     : []
-  const words = [...first, ...(isTogether ? selection : [])].map(quoted)
+  const words = [...first, ...(isTogether ? selection : [])].map(shellWord)
   const command = ['servo run', ...words, ...flags, ...(isShort ? [] : ['--missing'])].join(' ')
   const hint = `Materialize ${count === 1 ? 'it' : 'them'} ${isTogether ? 'in the same run' : 'first'}: ${command}`
   return new ServoError('invalid', 'inputs_missing', linesOf(missing).join('\n  '), { hint })
@@ -50,6 +51,3 @@ function linesOf(missing: NeededInputs): string[] {
   const others = lacking.size - lines.length
   return others > 0 ? [...lines, `and so on for ${others} more ${others === 1 ? 'asset' : 'assets'}`] : lines
 }
-
-/** As a shell takes it. */
-const quoted = (text: string): string => (/^[\w./:=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`)
