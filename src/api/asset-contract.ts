@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { dynamicKey, newKey } from '../contract/partition-keys.ts'
+import { dynamicKey } from '../contract/partition-keys.ts'
 import type { AssetDefinition } from '../contract/project-manifest.ts'
 import type { ReportedCheck } from '../contract/reported-check.ts'
 import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
@@ -39,7 +39,8 @@ export type WipeBody = z.infer<typeof wipeBody>
 /** A body has at most a mebibyte, which limits long keys sooner than this. */
 const MAX_KEYS = 100_000
 export const keysBody = z.object({
-  add: z.array(newKey).max(MAX_KEYS).optional(),
+  /** The workspace checks the keys themselves: it may be asked without a server. */
+  add: z.array(z.string()).max(MAX_KEYS).optional(),
   remove: z.array(dynamicKey).max(MAX_KEYS).optional(),
   request_id: requestId.optional(),
 })

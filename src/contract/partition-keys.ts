@@ -18,6 +18,24 @@ export const newKey = dynamicKey
   .refine((key) => key !== '*', 'must not be *, which stands for all partitions')
   .refine((key) => !key.includes('..'), 'must not contain .., which stands between the ends of a range')
 
+/** As much of a key as a message shows. */
+const SHOWN_CHARACTERS = 40
+
+/** Why a key cannot be added, in a message that names it. Undefined when it can. */
+export function whyNotAdded(key: string): string | undefined {
+  if (newKey.safeParse(key).success) return undefined
+  if (key === '') return 'a key cannot be empty'
+  const name = `Key ${JSON.stringify(key.length > SHOWN_CHARACTERS ? `${key.slice(0, SHOWN_CHARACTERS)}…` : key)}`
+  if (key.length > MAX_NEW_KEY) return `${name} is too long: ${key.length} characters, at most ${MAX_NEW_KEY}`
+  return `${name} cannot be added: ${whyNotNamed(key)}`
+}
+
+function whyNotNamed(key: string): string {
+  if (key === '*') return 'it stands for all partitions'
+  if (key.includes('..')) return 'it contains "..", which stands between the ends of a range'
+  return hasNoControlCharacters(key) ? 'it contains half a surrogate pair' : 'it contains control characters'
+}
+
 /** Keys of dynamic sets, as the end of an attempt or the evaluation of a sensor reports them. */
 const keysOfSets = (key: typeof dynamicKey) =>
   z.array(z.object({ set_name: dynamicKey, keys: z.array(key).min(1).max(10_000) })).max(100)

@@ -16,15 +16,15 @@ export function writeKey(values: PartitionValues): string {
 
 /**
  * The values in such a text. Any order of the dimensions is understood, and a character that is written plainly where we
- * would have encoded it; `writeKey` of the result is the canonical text.
+ * would have encoded it; `writeKey` of the result is the canonical text. An error gives an example with the names of the dimensions, if known.
  */
-export function readKey(text: string): PartitionValues {
+export function readKey(text: string, names?: readonly string[]): PartitionValues {
   const values = new Map<string, string>()
   for (const part of text.split(',')) {
     const equals = part.indexOf('=')
-    if (equals < 1) throw badKey(text, `"${part}" does not have the form dimension=value`)
+    if (equals < 1) throw badKey(text, `"${part}" does not have the form dimension=value`, names)
     const name = decode(part.slice(0, equals), text)
-    if (values.has(name)) throw badKey(text, `it has the dimension ${name} twice`)
+    if (values.has(name)) throw badKey(text, `it has the dimension ${name} twice`, names)
     values.set(name, decode(part.slice(equals + 1), text))
   }
   return Object.fromEntries(values)
@@ -52,7 +52,7 @@ export function valuesByDimension(names: readonly string[], asked: string | Part
   const text = typeof asked === 'string' ? asked : Object.keys(asked).join(', ')
   if (typeof asked === 'string' && !asked.includes('='))
     throw badKey(asked, `it is a single key, but these partitions have the dimensions ${names.join(', ')}`, names)
-  const values = typeof asked === 'string' ? readKey(asked) : asked
+  const values = typeof asked === 'string' ? readKey(asked, names) : asked
   const unknown = Object.keys(values).find((name) => !names.includes(name))
   if (unknown !== undefined) throw badKey(text, `unknown dimension ${unknown}; the dimensions are ${names.join(', ')}`, names)
   const missing = names.find((name) => !Object.hasOwn(values, name))

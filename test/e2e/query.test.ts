@@ -96,7 +96,7 @@ describe('servo query prints', () => {
 
 describe('servo query says what is wrong, and what to do', () => {
   const cases: [string, () => string[], number, RegExp][] = [
-    ['an unknown table', () => [dir, 'from run'], 2, /error: table run not found\nhint: Tables: .*runs, /],
+    ['an unknown table', () => [dir, 'from run'], 2, /error: table run not found\nhint: Did you mean runs\? Tables: .*runs, /],
     ['an unknown column', () => [dir, 'select stat from runs'], 2, /error: Binder Error.*stat/],
     ['bad SQL', () => [dir, 'selekt'], 2, /error: the SQL cannot be parsed/],
     [

@@ -75,3 +75,14 @@ test('what is refused has written nothing', async () => {
   await expect(assets.changeKeys('customers', { add: ['a'], remove: ['a'] }, 'ada')).rejects.toMatchObject({ code: 'bad_body' })
   expect(written()).toBe(before)
 })
+
+test.each([
+  ['', 'a key cannot be empty'],
+  ['*', 'Key "*" cannot be added: it stands for all partitions'],
+  ['a..b', 'Key "a..b" cannot be added: it contains "..", which stands between the ends of a range'],
+  ['x'.repeat(300), `Key "${'x'.repeat(40)}…" is too long: 300 characters, at most 255`],
+  ['a\tb', 'Key "a\\tb" cannot be added: it contains control characters'],
+])('without a server too, the key %j is refused in a message that names it', async (key, message) => {
+  const assets = await ask(await folder())
+  await expect(assets.changeKeys('customers', { add: ['acme', key] }, 'ada')).rejects.toMatchObject({ message })
+})

@@ -59,3 +59,29 @@ test('[O2] a question is answered in bounded time though a write hangs, and whet
   expect((await shown).status).toBe(503)
   expect(await told).toBe('storage_unavailable')
 })
+
+test('a task that the run does not have and an asset that nobody declares are refused with what could be meant', async () => {
+  const day = (asset_key: string) => ({
+    asset_key,
+    kind: 'asset' as const,
+    partitions: { type: 'keys' as const, keys: ['a', 'b'] },
+  })
+  const led = await Led.open({
+    assets: [day('mart/best'), { asset_key: 'raw', kind: 'asset' }, { asset_key: 'rare', kind: 'asset' }],
+  })
+  const { runs } = led.server.api
+  const { run_id } = await runs.request({ selection: ['mart/best', 'raw'], partitions: ['*'] }, 'tester')
+  await led.clock.advance(MINUTE_MS)
+  const logs = async (task: string) => (await led.get(`/runs/${run_id}/logs?task=${encodeURIComponent(task)}`)).body
+  expect(await logs('nope')).toMatchObject({
+    code: 'no_such_task',
+    detail: `task "nope" not found in ${run_id}`,
+    hint: 'Its tasks: mart/best[a], mart/best[b], raw.',
+  })
+  expect(await logs('mart/best')).toMatchObject({ hint: 'Its tasks: mart/best[a], mart/best[b].' })
+  expect(await logs('mart/bst[a]')).toMatchObject({ hint: 'Did you mean mart/best[a]?' })
+
+  const rerun = async (selection: string) => (await led.post(`/runs/${run_id}/rerun`, { mode: 'subset', selection })).body
+  expect(await rerun('mart/bets')).toMatchObject({ detail: 'asset "mart/bets" not found', hint: 'Did you mean mart/best?' })
+  expect(await rerun('rare')).toMatchObject({ code: 'nothing_to_rerun', detail: `${run_id} has no task that rare selects` })
+})

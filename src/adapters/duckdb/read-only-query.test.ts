@@ -85,12 +85,13 @@ describe('a query', () => {
     'FROM range(3)',
   ])('may be %s', async (sql) => expect((await ask(sql)).length).toBeGreaterThan(0))
 
-  test('that names no table says which there are', async () => {
+  test('that names no table says which there are, and which was probably meant', async () => {
     await expect(ask('FROM answrs')).rejects.toMatchObject({
       kind: 'invalid',
       message: 'table answrs not found',
-      hint: 'Tables: answers, unused.',
+      hint: 'Did you mean answers? Tables: answers, unused.',
     })
+    await expect(ask('FROM nothing_like_it')).rejects.toMatchObject({ hint: 'Tables: answers, unused.' })
   })
 
   test.each(['', '  ;', 'SELECT 1; SELECT 2', 'selekt', 'SELECT $1', 'SELECT nothing FROM answers'])(

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { messageOf, ServoError } from '../../lib/error.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { lockDuckDb, OFFLINE, openDuckDb } from '../../lib/sql/duckdb.ts'
 import { quoteName } from '../../lib/sql/sql-text.ts'
 import { type Plain, toPlain } from './plain-values.ts'
@@ -117,8 +118,10 @@ function explainQueryError(error: unknown, source: TableSource, more: MoreViews)
     if (absent !== undefined) return absent
     const views = more.names.slice(0, SHOWN_VIEWS).map(quoteName).join(', ')
     const assets = views === '' ? '' : ` Assets: ${views}${more.names.length > SHOWN_VIEWS ? ', …' : ''}.`
+    const near = nearest(unknown, [...source.names, ...more.names])
+    const meant = near === undefined ? '' : `Did you mean ${/^\w+$/.test(near) ? near : quoteName(near)}? `
     return new ServoError('invalid', 'unknown_table', `table ${unknown} not found`, {
-      hint: `Tables: ${[...source.names].sort().join(', ')}.${assets}`,
+      hint: `${meant}Tables: ${[...source.names].sort().join(', ')}.${assets}`,
       cause: error,
     })
   }

@@ -4,8 +4,10 @@ import type { AssetGraph } from '../assets/graph.ts'
 import { type GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
 import type { ChosenWork } from './plan-choice.ts'
 
-/** The partitions of one upstream, each with the first task that reads it. The empty text is the key of an asset without partitions. */
-type NeededKeys = Map<string, string>
+/** The assets that read a partition, each with the first of its tasks that does. */
+export type Readers = ReadonlyMap<string, string>
+/** Partitions by upstream asset, each with its readers. The empty text is the key of an asset without partitions. */
+export type NeededInputs = ReadonlyMap<string, ReadonlyMap<string, Readers>>
 
 /** Whoever asked still waits for an answer. What lies behind this many is found out when its task begins. */
 const MAX_LOOKED_AT = 200_000
@@ -18,8 +20,8 @@ export function inputsOutside(
   { order, partitions: chosen }: ChosenWork,
   graph: AssetGraph,
   partitions: GraphPartitions,
-): ReadonlyMap<string, NeededKeys> {
-  const outside = new Map<string, NeededKeys>()
+): NeededInputs {
+  const outside = new Map<string, Map<string, Map<string, string>>>()
   let lookedAt = 0
   for (const key of order) {
     const made = chosen.get(key) ?? new Set<string>()
@@ -28,9 +30,11 @@ export function inputsOutside(
       const madeAbove = chosen.get(upstream)
       const need = (partition: string, by: string): void => {
         if (madeAbove?.has(partition)) return
-        const needed = outside.get(upstream) ?? new Map<string, string>()
+        const needed = outside.get(upstream) ?? new Map<string, Map<string, string>>()
         outside.set(upstream, needed)
-        if (!needed.has(partition)) needed.set(partition, taskKey(key, by))
+        const readers = needed.get(partition) ?? new Map<string, string>()
+        needed.set(partition, readers)
+        if (!readers.has(key)) readers.set(key, taskKey(key, by))
       }
       if (partitions.of(upstream).definition === undefined) {
         const [first] = made

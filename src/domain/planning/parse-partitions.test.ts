@@ -35,3 +35,10 @@ describe('latest', () => {
     expect(latest({ type: 'keys', keys: ['latest', 'stable'] })).toEqual(['latest'])
   })
 })
+
+test('a key without dimensions is refused with the dimensions that there are', () => {
+  const hint = 'Write place=…,when=… with percent-encoded values.'
+  expect(() => latest({ type: 'multi', dimensions: { place: region, when: day } }, '2025-01-04')).toThrow(
+    expect.objectContaining({ hint }),
+  )
+})

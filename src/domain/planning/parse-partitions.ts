@@ -33,11 +33,12 @@ function byDimension(set: PartitionSet, asked: string): KeySelection {
     return { [only.name]: [latestOf(only.set)] }
   }
   const selection: Record<string, ReturnType<typeof piecesOf>> = {}
-  for (const [name, value] of Object.entries(readKey(asked))) {
+  const names = set.dimensions.map((dimension) => dimension.name)
+  for (const [name, value] of Object.entries(readKey(asked, names))) {
     const dimension = set.dimensions.find((one) => one.name === name)
     if (dimension === undefined) {
       throw new ServoError('invalid', 'bad_partition_key', `${asked}: unknown dimension ${name}`, {
-        hint: `The dimensions are ${set.dimensions.map((one) => one.name).join(', ')}.`,
+        hint: `The dimensions are ${names.join(', ')}.`,
       })
     }
     selection[name] = piecesOf(dimension.set, value)

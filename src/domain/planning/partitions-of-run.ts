@@ -1,4 +1,6 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
+import { shellWord } from '../../lib/process/shell-word.ts'
+import { isTime } from '../../partitions/definition.ts'
 import { keysOf } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
@@ -124,10 +126,19 @@ export function partitionsWanted(key: string, set: PartitionSet): ServoError {
   const hint =
     set.count === 0
       ? 'Wait until the first window closes, or add keys.'
-      : `Name them: ${set.at(set.count - 1)}, or a range such as ${rangeOf(set)}.`
+      : `Name them: ${waysToName(set).join(', ')}, or a range such as ${flag(rangeOf(set))}`
   return new ServoError('invalid', 'partitions_wanted', `${key} has partitions (${there}), but the request names none`, {
     hint,
   })
+}
+
+const flag = (partition: string): string => `--partition ${shellWord(partition)}`
+
+/** The last partition, and `latest` where it means one. */
+function waysToName(set: PartitionSet): string[] {
+  const parts = set.dimensions.length === 0 ? [set] : set.dimensions.map((dimension) => dimension.set)
+  const ofTime = parts.filter(({ definition }) => isTime(definition))
+  return [flag(set.at(set.count - 1)), ...(ofTime.length === 1 ? [flag('latest')] : [])]
 }
 
 /** The last few keys as a user would write them; of several dimensions one is enough. */

@@ -150,6 +150,18 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
 
   test.each<[string, ReturnType<typeof define>[], string[] | null, RegExp]>([
     ['no partition', [orders], null, /^orders has partitions \(2025-01-01 to 2025-03-01\), but the request names none\nName/],
+    [
+      'no partition of time windows, of which one is the latest',
+      [orders],
+      null,
+      /\nName them: --partition 2025-03-01, --partition latest, or a range such as --partition 2025-02-27\.\.2025-03-01$/,
+    ],
+    [
+      'no partition of a list of keys',
+      [define('markets', region)],
+      null,
+      /\nName them: --partition \w+, or a range such as --partition \w+\.\.\w+$/,
+    ],
     ['a window that has not closed', [orders], ['2025-03-02'], /orders: .*2025-03-02 does not exist before 2025-03-03/],
     ['a window before the first', [orders], ['2024-12-31'], /orders: Partition 2024-12-31 not found: there are 2025-01-01 to/],
     ['a key of another kind', [orders], ['eu'], /orders: No daily window has the key eu/],

@@ -1,4 +1,5 @@
 import { itemAt } from '../../lib/collections/item-at.ts'
+import { nearest } from '../../lib/nearest.ts'
 import { badSelection, foreignAttributes, isReserved, type Token, tokensOf } from './tokens.ts'
 
 /** Which assets are meant, as a tree. Depths are `Infinity` when no number was given. */
@@ -194,9 +195,17 @@ class Parser {
 
   #unexpected(expected: string): Error {
     const token = this.#peek
-    return badSelection(this.#text, token.at, expected, nameOf(token), hintFor(token, this.#tokens[this.#next - 1]))
+    return badSelection(this.#text, token.at, expected, nameOf(token), this.#hint(token))
+  }
+
+  #hint(token: Token): string | undefined {
+    const [before, after] = [this.#tokens[this.#next - 1], this.#tokens[this.#next + 1]]
+    const meant = token.kind === 'word' && after?.text === ':' ? nearest(token.text, attributes) : undefined
+    return meant === undefined ? hintFor(token, before) : `Did you mean ${meant}:?`
   }
 }
+
+const attributes = ['key', 'tag', 'owner', 'group', 'kind', 'is']
 
 function nameOf(token: Token): string {
   if (token.kind === 'end') return 'the end'

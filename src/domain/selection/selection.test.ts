@@ -145,6 +145,15 @@ describe('a selection', () => {
     )
   })
 
+  test.each([
+    ['grp:mart', 'Did you mean group:?'],
+    ['key:a and onwer:ana', 'Did you mean owner:?'],
+    ['KEY:a', 'Did you mean key:?'],
+    ['department:mart', 'An asset key follows key: here, as in key:"department".'],
+  ])('%j is refused with the hint %j', (text, hint) => {
+    expect(() => parseSelection(text)).toThrow(expect.objectContaining({ hint }))
+  })
+
   test('that cannot be read is shown in part when it is long, and never moves the cursor of a terminal', () => {
     const long = `${'key:a or '.repeat(50)}\u001b[31m ${'or key:a'.repeat(50)}`
     const message = (() => {

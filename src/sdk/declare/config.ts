@@ -2,6 +2,7 @@ import { callerOf } from '../caller.ts'
 import { withDeclaration } from '../declaration.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
+import { optionHint } from '../option-names.ts'
 
 export type StorageConfig =
   | { readonly type: 'local'; readonly dir: string }
@@ -145,7 +146,7 @@ export function checkedConfig(config: Config): Config {
       "Write defineConfig({ project: 'shop', dirs: ['assets'] }).",
     )
   const unknown = Object.keys(config).find((name) => !fields.includes(name))
-  if (unknown !== undefined) refuse(`the config: unknown option \`${unknown}\``, `Options: ${fields.join(', ')}.`)
+  if (unknown !== undefined) refuse(`the config: unknown option \`${unknown}\``, optionHint(unknown, fields))
   const { project, dirs, environments = {}, pools = {}, queues = {}, timing = {}, alerts = [] } = config
   checkedName(project, 'project')
   if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))
@@ -205,7 +206,7 @@ function checkTiming(timing: Timing, refuse: Refuse): void {
     refuse(`\`timing\` of the config cannot be ${show(timing)}`, "Write timing: { sweep: '5m' }.")
   for (const [name, duration] of Object.entries(timing)) {
     if (!Object.hasOwn(timingBounds, name))
-      refuse(`timing: unknown option \`${name}\``, `Options: ${Object.keys(timingBounds).join(', ')}.`)
+      refuse(`timing: unknown option \`${name}\``, optionHint(name, Object.keys(timingBounds)))
     if (duration !== undefined) durationWithin(duration as Duration, timingBounds[name as keyof Timing], `\`timing.${name}\``)
   }
 }

@@ -248,6 +248,11 @@ describe('a project without a usable config', () => {
     expect(problems).toMatchObject([{ code: 'bad_config', message: expect.stringMatching(message), file: 'servo.config.ts' }])
   })
 
+  test('is asked whether another field was meant', async () => {
+    const { problems } = await load(write({ 'servo.config.ts': "export default { project: 'shop', dir: ['assets'] }\n" }))
+    expect(problems?.[0]?.hint).toMatch(/^Did you mean `dirs`\? Options: project, dirs, /)
+  })
+
   test('is told of a folder that is not there, and of a syntax error in the config', async () => {
     expect((await load(write({ 'servo.config.ts': config }))).problems).toMatchObject([{ code: 'missing_folder' }])
     const broken = await load(write({ 'servo.config.ts': 'export default {\n  project: = 1\n}\n' }))

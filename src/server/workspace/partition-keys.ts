@@ -1,4 +1,5 @@
 import type { AcceptedKeys, KeyPage, KeysBody, PageQuery } from '../../api/asset-contract.ts'
+import { whyNotAdded } from '../../contract/partition-keys.ts'
 import { refuseUnknownSet } from '../../domain/assets/dynamic-sets.ts'
 import { inParts } from '../../domain/event-parts.ts'
 import { dynamicKeysOf, turnOfKeys } from '../../domain/partitions/dynamic-keys.ts'
@@ -77,6 +78,9 @@ function refuseNonsense(add: ReadonlySet<string>, remove: ReadonlySet<string>): 
     throw new ServoError('invalid', 'no_keys', 'the request names no key', { hint: 'Name keys to add or to remove.' })
   }
   for (const key of add) {
+    const why = whyNotAdded(key)
+    if (why !== undefined)
+      throw new ServoError('invalid', 'bad_body', why, { hint: 'Choose another key.', facts: { field: 'add' } })
     if (!remove.has(key)) continue
     throw new ServoError('invalid', 'bad_body', `the request both adds and removes ${key}`, {
       hint: 'Choose one, or make two requests.',

@@ -5,6 +5,8 @@ import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Paths } from '../../engine/paths.ts'
 import { Channel } from '../../lib/collections/channel.ts'
+import { ServoError } from '../../lib/error.ts'
+import { nearest } from '../../lib/nearest.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Change, Feed } from '../leader/feed.ts'
 import { type AttemptLogs, readAttemptLog } from '../leader/logs.ts'
@@ -24,7 +26,14 @@ export async function* storedLogs(
   runId: string,
   { task, attempt }: LogQuery,
 ): AsyncGenerator<RunLogEntry> {
-  const { run, attempts } = await reader.get(runId)
+  const { run, tasks: known, attempts } = await reader.get(runId)
+  // A run that has only been requested has no tasks yet.
+  if (task !== undefined && (known.length > 0 || isRunOver(run.state)))
+    refuseUnknownTask(
+      run.run_id,
+      task,
+      known.map(({ task_key }) => task_key),
+    )
   for (const each of [...attempts].sort(byDispatch)) {
     const { task_key, attempt: number } = each
     if ((task !== undefined && task !== task_key) || (attempt !== undefined && attempt !== number)) continue
@@ -32,6 +41,23 @@ export async function* storedLogs(
       yield { ...entry, task_key, attempt: number }
     }
   }
+}
+
+/** As many as one reads. */
+const SHOWN_TASKS = 3
+
+function refuseUnknownTask(runId: string, asked: string, keys: readonly string[]): void {
+  if (keys.includes(asked)) return
+  // Whoever leaves out the partition means one of the tasks of the asset.
+  const ofAsset = keys.filter((key) => key.startsWith(`${asked}[`))
+  const meant = nearest(asked, keys)
+  const some = ofAsset.length > 0 ? ofAsset : keys
+  const more = some.length > SHOWN_TASKS ? ` and ${some.length - SHOWN_TASKS} more` : ''
+  const listed = `Its tasks: ${some.slice(0, SHOWN_TASKS).join(', ')}${more}.`
+  throw new ServoError('not_found', 'no_such_task', `task ${JSON.stringify(asked.slice(0, 255))} not found in ${runId}`, {
+    hint:
+      keys.length === 0 ? 'It has no tasks.' : meant !== undefined && ofAsset.length === 0 ? `Did you mean ${meant}?` : listed,
+  })
 }
 
 const byDispatch = (a: WireAttempt, b: WireAttempt): number => (a.dispatched_at < b.dispatched_at ? -1 : 1)

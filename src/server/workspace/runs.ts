@@ -19,6 +19,8 @@ import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event
 import { requestFingerprint, type TenantSecret } from '../../domain/runs/run-ids.ts'
 import { runKeyIndex } from '../../domain/runs/run-key-index.table.ts'
 import { isRunOver } from '../../domain/runs/runs.table.ts'
+import { plainKey } from '../../domain/selection/parser.ts'
+import { knownAsset } from '../../domain/selection/selected-assets.ts'
 import { Paths } from '../../engine/paths.ts'
 import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
@@ -138,8 +140,13 @@ export class Runs extends RunReader implements RunsApi {
     }
     const pairs = rerunSelection(tasks, this.#mode(mode, selection))
     if (pairs.length === 0) {
+      if (mode === 'subset')
+        throw new ServoError('invalid', 'nothing_to_rerun', `${run_id} has no task that ${selection} selects`, {
+          hint: `\`servo runs show ${run_id}\` lists its tasks.`,
+        })
       throw new ServoError('invalid', 'nothing_to_rerun', `nothing in ${run_id} needs to run again`, {
-        hint: mode === 'from_failure' ? 'Every task succeeded. Use --all to run everything again.' : 'Check the selection.',
+        hint:
+          mode === 'from_failure' ? 'Every task succeeded. Use --all to run everything again.' : 'It has no tasks of assets.',
       })
     }
     const request_id = key ?? body.request_id ?? this.#known.mintId()
@@ -178,7 +185,10 @@ export class Runs extends RunReader implements RunsApi {
         hint: 'e.g. --select "mart/revenue+"',
       })
     }
-    return { mode, selection, graph: this.#known.graph.get().graph }
+    const { graph } = this.#known.graph.get()
+    const key = plainKey(selection)
+    if (key !== undefined) knownAsset(graph, key)
+    return { mode, selection, graph }
   }
 
   async #submit(request: NewRun, left_out: readonly LeftOut[] = []): Promise<AcceptedRun> {

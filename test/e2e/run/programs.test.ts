@@ -282,7 +282,10 @@ test('servo query says why an asset has nothing to show, and which there are', a
     code: 2,
     stderr: expect.stringContaining('never has nothing to show: it was never materialized'),
   })
-  expect((await project.servo('query', '.servo', 'from ordrs')).stderr).toMatch(/table ordrs not found[\s\S]*"raw\/orders"/)
+  const near = await project.servo('query', '.servo', 'from "raw/ordrs"')
+  expect(near.stderr).toMatch(
+    /table raw\/ordrs not found\nhint: Did you mean "raw\/orders"\? Tables: .* Assets: .*"raw\/orders"/,
+  )
 })
 
 test('attach.sql shows the same views, by the state at the time it is run', async () => {

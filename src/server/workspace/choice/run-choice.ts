@@ -5,7 +5,7 @@ import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts
 import { isReadable, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import type { ReasonToMake } from '../../../domain/partitions/status-names.ts'
 import { exactSelections, exactWork } from '../../../domain/planning/exact-work.ts'
-import { inputsOutside } from '../../../domain/planning/outside-inputs.ts'
+import { inputsOutside, type NeededInputs, type Readers } from '../../../domain/planning/outside-inputs.ts'
 import { type ChosenWork, chooseWork, type WorkSelection } from '../../../domain/planning/plan-choice.ts'
 import { plainKey } from '../../../domain/selection/parser.ts'
 import { ServoError } from '../../../lib/error.ts'
@@ -107,7 +107,7 @@ async function refuseWithoutInputs(known: Knowledge, chosen: ChosenWork, asked: 
   if (missing.size === 0) return
   // What is missing may be made from something that is missing as well.
   const toMake = new Map<string, Set<string>>()
-  for (let found: ReadonlyMap<string, ReadonlyMap<string, string>> = missing; found.size > 0; ) {
+  for (let found = missing; found.size > 0; ) {
     for (const [key, keys] of found) toMake.set(key, new Set([...(toMake.get(key) ?? []), ...keys.keys()]))
     const union = new Map(toMake)
     for (const [key, keys] of chosen.partitions) union.set(key, new Set([...keys, ...(union.get(key) ?? [])]))
@@ -117,17 +117,17 @@ async function refuseWithoutInputs(known: Knowledge, chosen: ChosenWork, asked: 
   throw neverMade(missing, exactSelections(first, partitions), asked)
 }
 
-/** The inputs of this work that neither exist nor are made by it, by asset and partition, each with a task that needs it. */
-async function missingInputs(known: Knowledge, work: ChosenWork): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
-  const missing = new Map<string, ReadonlyMap<string, string>>()
+/** The inputs of this work that neither exist nor are made by it, by asset and partition. */
+async function missingInputs(known: Knowledge, work: ChosenWork): Promise<NeededInputs> {
+  const missing = new Map<string, ReadonlyMap<string, Readers>>()
   for (const [upstream, needed] of inputsOutside(work, known.graph.get().graph, known.graph.partitions())) {
     const names = keysOfAsset(known.rows(), upstream)
     const keys = [...needed.keys()]
     const rows = (
       await known.coldRows(partitionStatus).lookup(keys.flatMap((key) => names.map((name) => [name, key])))
     ).values()
-    const absent = keys.filter(() => !isReadable(joinedStatus([...rows.take(names.length)])))
-    if (absent.length > 0) missing.set(upstream, new Map(absent.map((key) => [key, needed.get(key) ?? ''])))
+    const absent = [...needed].filter(() => !isReadable(joinedStatus([...rows.take(names.length)])))
+    if (absent.length > 0) missing.set(upstream, new Map(absent))
   }
   return missing
 }
