@@ -74,9 +74,10 @@ function notes(command: Command): string[] {
   command.outputHelp()
   const after = stripVTControlCharacters(help.slice(command.helpInformation().length))
   const [paragraphs = '', examples] = after.split(/^Examples:$/m)
-  const text = paragraphs.trim().replaceAll(/\s*\n\s*/g, ' ')
+  const fields = /^JSON fields:\n(?: {2}.*\n?)+/m.exec(paragraphs)?.[0] ?? ''
+  const joined = (text: string): string => text.trim().replaceAll(/\s*\n\s*/g, ' ')
   return [
-    ...(text === '' ? [] : [text]),
+    ...[joined(paragraphs.replace(fields, '')), joined(fields)].filter((text) => text !== ''),
     ...(examples === undefined ? [] : [`\`\`\`text\n${examples.replaceAll(/^ {2}/gm, '').trim()}\n\`\`\``]),
   ]
 }

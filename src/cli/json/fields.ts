@@ -5,6 +5,7 @@ const RUN = [
   'trigger_type',
   'trigger_source_ref',
   'asset_selection',
+  'assets',
   'partition_selection',
   'after_run_ids',
   'labels',
