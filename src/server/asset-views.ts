@@ -167,7 +167,8 @@ function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number): s
   if (ending === 'parquet')
     return `SELECT d.* EXCLUDE (${FILE})${partition} FROM read_parquet(${list}, ${options}) AS d JOIN ${files} AS p ON p.file = d.${FILE}`
   if (ending === 'json')
-    return `SELECT d.content::JSON AS "value"${partition} FROM read_text(${list}) AS d JOIN ${files} AS p ON p.file = d.filename`
+    // read_text passes over a file that is gone, and a row less is a wrong answer.
+    return `SELECT CASE WHEN d.content IS NULL THEN error('IO Error: ' || p.file || ' is missing') ELSE d.content END::JSON AS "value"${partition} FROM ${files} AS p LEFT JOIN read_text(${list}) AS d ON p.file = d.filename`
   return `SELECT p.file AS path${partition} FROM ${files} AS p`
 }
 

@@ -101,10 +101,14 @@ async function rowsOf(connection: DuckDBConnection, sql: string): Promise<Record
 /** How many an error names. */
 const SHOWN_VIEWS = 20
 
-const REPAIR = 'Run `servo verify` to see what is damaged, then `servo rebuild`.'
+/** What a user can do about a file that is damaged or gone: tables follow from the ledger, data does not. */
+const repairOf = (message: string): string =>
+  /\/data\//.test(message)
+    ? 'Materialize the asset again: the file with its data was deleted or damaged.'
+    : 'Run `servo verify` to see what is damaged, then `servo rebuild`.'
 
 const UNKNOWN_TABLE = /^Catalog Error: Table with name (.+?) does not exist!/s
-const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.parquet/s
+const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.(?:parquet|json)\b/s
 /** A file that was there when the lock was set: now that it is gone, DuckDB treats its name as a folder. */
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
@@ -132,10 +136,11 @@ function explainQueryError(error: unknown, source: TableSource, more: MoreViews)
     })
   }
   const gone = GONE_FILE.exec(message)?.[1]
-  if (gone !== undefined) return new ServoError('corrupt', 'file_missing', `${gone} is missing`, { hint: REPAIR, cause: error })
+  if (gone !== undefined)
+    return new ServoError('corrupt', 'file_missing', `${gone} is missing`, { hint: repairOf(message), cause: error })
   if (DAMAGED_FILE.test(message)) {
     return new ServoError('corrupt', 'file_unreadable', message, {
-      hint: REPAIR,
+      hint: repairOf(message),
       cause: error,
     })
   }
