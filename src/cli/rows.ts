@@ -47,12 +47,30 @@ function csvCell(value: Plain | undefined): string {
 export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
   const show = shownTable(columns, screenWidth())
   let count = 0
-  for await (const batch of rows()) {
+  for await (const batch of firstTogether(rows())) {
     await write(show(batch))
     count += batch.length
   }
   if (count === 0) await write(show([]))
   process.stderr.write(errorColours.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
+}
+
+/** As many rows as are looked at before the widths of columns are chosen. DuckDB may give a few rows in several batches. */
+const FIRST_ROWS = 2_048
+
+/** The first rows as one batch, and the batches after it as they come. */
+export async function* firstTogether(batches: AsyncIterable<Plain[][]>): AsyncGenerator<Plain[][]> {
+  let first: Plain[][] | undefined = []
+  for await (const batch of batches) {
+    if (first === undefined) yield batch
+    else {
+      first.push(...batch)
+      if (first.length < FIRST_ROWS) continue
+      yield first
+      first = undefined
+    }
+  }
+  if (first !== undefined && first.length > 0) yield first
 }
 
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
