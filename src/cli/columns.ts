@@ -21,21 +21,41 @@ export function widestOf(rows: readonly (readonly Cell[])[], before: readonly nu
 }
 
 /**
- * Narrows the widest columns until a line fits the screen. A column of numbers stays as wide as it is, because a number that is
- * cut is another number. So does every column that is narrow already: what does not fit even so is for the terminal to wrap.
+ * Narrows the widest columns until a line fits the screen, but none below its `floors`. Where that is not enough, all columns are as
+ * narrow as they may be.
  */
-export function fitWidths(widths: readonly number[], isNumber: readonly boolean[], screen: number): number[] {
-  const narrowed = (most: number) => widths.map((width, i) => (isNumber[i] ? width : Math.min(width, most)))
+export function fitWidths(widths: readonly number[], floors: readonly number[], screen: number): number[] {
+  const narrowed = (most: number) => widths.map((width, i) => Math.max(floors[i] ?? 0, Math.min(width, most)))
   for (let most = screen; most > LEAST_WIDTH; most--) {
     const fitting = narrowed(most)
-    if (fitting.reduce((sum, width) => sum + width + GAP.length, -GAP.length) <= screen) return fitting
+    if (lineWidth(fitting) <= screen) return fitting
   }
   return narrowed(LEAST_WIDTH)
 }
 
-/** Enough to tell one id or key from the next. */
-const LEAST_WIDTH = 12
+/** Enough to tell most words from each other. */
+export const LEAST_WIDTH = 8
+/** The first column says what a line is about, so more of it stays. */
+const LEAST_FIRST = 16
 const GAP = '  '
+
+const lineWidth = (widths: readonly number[]): number => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length)
+
+/** A time as tables show it, at the beginning of a cell or after a word; and an id such as `run_nqii76vp`. */
+const WITH_TIME = /^(?:\w+ )?\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?/
+const ID = /^[a-z]+_[a-z2-7]{8,26}$/
+/** One word, such as a state. */
+const WORD = /^[a-z]{1,12}$/i
+
+/** How much of a cell must stay. A number, a time or an id that is cut is another one, or none. */
+function floorOf({ text, right }: Cell, place: number): number {
+  const width = widthOf(text)
+  if (right || ID.test(text) || WORD.test(text)) return width
+  const [time = ''] = WITH_TIME.exec(text) ?? []
+  // The mark of what was cut stands behind the time.
+  const whole = time === '' ? 0 : Math.min(width, time.length + 1)
+  return Math.max(whole, Math.min(width, place === 0 ? LEAST_FIRST : LEAST_WIDTH))
+}
 
 /** Text that is not wider than this; where something is missing, it ends in `…`. */
 export function cutText(text: string, most: number): string {
@@ -50,14 +70,20 @@ export function cutText(text: string, most: number): string {
   return most < 1 ? '' : `${kept}…`
 }
 
-/** Aligns the cells of a table, and cuts the widest columns where a line would be wider than the screen. Numbers are not cut. */
+/**
+ * Aligns the cells of a table. Where a line would be wider than the screen, the widest texts are cut; where that is not enough, the
+ * last columns are left out, because lines that wrap cannot be read as a table. Numbers, times and ids are not cut.
+ */
 export function tableRows(rows: readonly (readonly Cell[])[], screen: number): string[] {
   const widest = widestOf(rows)
-  const isNumber = widest.map((_, i) => rows.some((row) => row[i]?.right === true))
-  const widths = fitWidths(widest, isNumber, screen)
+  const floors = widest.map(() => 0)
+  for (const row of rows) for (const [i, cell] of row.entries()) floors[i] = Math.max(floors[i] ?? 0, floorOf(cell, i))
+  let shown = widest.length
+  while (shown > 1 && lineWidth(floors.slice(0, shown)) > screen) shown--
+  const widths = fitWidths(widest.slice(0, shown), floors, screen)
   return rows.map((row) =>
     line(
-      row.map((cell, i) => (isNumber[i] ? cell : { ...cell, text: cutText(cell.text, widths[i] ?? 0) })),
+      row.slice(0, shown).map((cell, i) => ({ ...cell, text: cutText(cell.text, widths[i] ?? 0) })),
       widths,
     ),
   )

@@ -124,7 +124,7 @@ export function print(text: string): void {
 /** The width of the screen. A pipe or file has none: nothing is cut there. */
 export const screenWidth = (): number => (process.stdout.isTTY ? process.stdout.columns : Number.POSITIVE_INFINITY)
 
-/** Prints a table below its heads. On a screen the widest columns are cut until a line fits. */
+/** Prints a table below its heads. On a screen every line fits: see `tableRows`. */
 export function printTable(heads: readonly Cell[], rows: readonly (readonly Cell[])[], indent = ''): void {
   for (const text of tableRows([heads, ...rows], screenWidth() - indent.length)) print(indent + text)
 }

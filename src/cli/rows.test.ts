@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { shownTable } from './rows.ts'
+import { firstTogether, shownTable } from './rows.ts'
 
 const columns = [
   { name: 'city', type: 'VARCHAR' },
@@ -39,4 +39,28 @@ test('a line fits the screen: text is cut, a number never is', () => {
   const lines = linesOf(shownTable(columns, 40)([['東京'.repeat(20), 123_456_789, 'y'.repeat(90)]]))
   expect(lines[2]).toBe(`${'東京'.repeat(3)}…  123456789  ${'y'.repeat(12)}…`)
   expect(lines[1]).toBe(`${'─'.repeat(13)}  ${'─'.repeat(9)}  ${'─'.repeat(13)}`)
+})
+
+test('a few rows that come in several batches stand under each other', async () => {
+  async function* batches() {
+    yield [['FAILED', 1, '']]
+    yield [['SUCCEEDED', 300, '']]
+  }
+  const show = shownTable(columns, Number.POSITIVE_INFINITY)
+  let text = ''
+  for await (const batch of firstTogether(batches())) text += show(batch)
+  expect(linesOf(text)).toEqual(['city         n  about', '─────────  ───  ─────', 'FAILED       1', 'SUCCEEDED  300'])
+})
+
+test('a long answer is shown before its last row is there', async () => {
+  let given = 0
+  async function* batches() {
+    for (; given < 10; given++) yield Array.from({ length: 1_000 }, () => ['a', given, ''])
+  }
+  const sizes: number[] = []
+  for await (const batch of firstTogether(batches())) {
+    if (sizes.length === 0) expect(given).toBe(2)
+    sizes.push(batch.length)
+  }
+  expect(sizes).toEqual([3_000, ...Array.from({ length: 7 }, () => 1_000)])
 })

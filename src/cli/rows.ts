@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
-import { type Cell, cutText, fitWidths, line, widestOf } from './columns.ts'
+import { type Cell, cutText, fitWidths, LEAST_WIDTH, line, widestOf } from './columns.ts'
 import { checkFields } from './json/chosen-fields.ts'
 import { chosenColumns, colours, errorColours, printable, screenWidth } from './output.ts'
 
@@ -47,7 +47,7 @@ function csvCell(value: Plain | undefined): string {
 export async function writeTable({ columns, rows }: QueryResult): Promise<void> {
   const show = shownTable(columns, screenWidth())
   let count = 0
-  for await (const batch of rows()) {
+  for await (const batch of firstTogether(rows())) {
     await write(show(batch))
     count += batch.length
   }
@@ -55,6 +55,26 @@ export async function writeTable({ columns, rows }: QueryResult): Promise<void> 
   process.stderr.write(errorColours.dim(`${count === 1 ? '1 row' : `${count} rows`}\n`))
 }
 
+/** As many rows as are looked at before the widths of columns are chosen. DuckDB may give a few rows in several batches. */
+const FIRST_ROWS = 2_048
+
+/** The first rows as one batch, and the batches after it as they come. */
+export async function* firstTogether(batches: AsyncIterable<Plain[][]>): AsyncGenerator<Plain[][]> {
+  let first: Plain[][] | undefined = []
+  for await (const batch of batches) {
+    if (first === undefined) yield batch
+    else {
+      first.push(...batch)
+      if (first.length < FIRST_ROWS) continue
+      yield first
+      first = undefined
+    }
+  }
+  if (first !== undefined && first.length > 0) yield first
+}
+
+/** Types of which a part says something else than the whole. */
+const WHOLE = /^(DATE|TIME.*|UUID)$/
 const NUMERIC = /^(U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*)$/
 
 /**
@@ -66,14 +86,17 @@ export function shownTable(columns: QueryResult['columns'], screen: number): (ba
   const header = columns.map(
     ({ name }, i): Cell => ({ text: tableText(name), paint: colours.bold, right: isNumber[i] === true }),
   )
+  const isWhole = columns.map(({ type }, i) => isNumber[i] === true || WHOLE.test(type))
   let widest: number[] | undefined
   return (batch) => {
     const isFirst = widest === undefined
     const rows = batch.map((row) => row.map((value, i) => tableCell(value, isNumber[i] === true)))
     widest = widestOf(rows, widest ?? widestOf([header]))
-    const widths = fitWidths(widest, isNumber, screen)
+    // All columns stay, because the user asked for them: what does not fit even so is for the terminal to wrap.
+    const floors = widest.map((width, i) => (isWhole[i] ? width : Math.min(width, LEAST_WIDTH)))
+    const widths = fitWidths(widest, floors, screen)
     const fitted = (row: readonly Cell[]): Cell[] =>
-      row.map((cell, i) => (isNumber[i] ? cell : { ...cell, text: cutText(cell.text, widths[i] ?? 0) }))
+      row.map((cell, i) => ({ ...cell, text: cutText(cell.text, widths[i] ?? 0) }))
     const rule = colours.dim(widths.map((width) => '─'.repeat(width)).join('  '))
     const lines = rows.map((row) => line(fitted(row), widths))
     if (isFirst) lines.unshift(line(fitted(header), widths), rule)

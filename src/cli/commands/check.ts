@@ -1,6 +1,6 @@
-import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { isServoError } from '../../lib/error.ts'
 import type { ProjectCheck } from '../../sdk/check/project-check.ts'
+import { allProblems } from '../check/all-problems.ts'
 import { checkTypes } from '../check/compiler.ts'
 import { loadAndCheck } from '../check/load-and-check.ts'
 import { colours, print, printable, printJson } from '../output.ts'
@@ -11,7 +11,7 @@ import { problemLines } from '../show-problems.ts'
 export async function checkCommand(flags: ProjectFlags, now: Date): Promise<void> {
   const projectDir = findProject(flags)
   const [types, project] = await Promise.all([checkTypes(projectDir), loadAndCheck(projectDir, now).catch(notLoaded)])
-  const problems = [...types.problems, ...project.problems].sort(byPlace)
+  const problems = allProblems(types.problems, project.problems)
   const unchecked = [...(types.unchecked === undefined ? [] : [types.unchecked]), ...project.unchecked]
   if (problems.length > 0) process.exitCode = 1
   if (flags.json)
@@ -43,10 +43,4 @@ function notLoaded(error: unknown): ProjectCheck {
   if (!isServoError(error, 'invalid')) throw error
   const { code, message, hint } = error
   return { problems: [{ code, message, hint }], counts: { assets: 0, queries: 0, schedules: 0, sensors: 0 }, unchecked: [] }
-}
-
-function byPlace(one: ProjectProblem, other: ProjectProblem): number {
-  const place = ({ file, line, column }: ProjectProblem): string =>
-    `${file ?? ''}:${String(line ?? 0).padStart(6, '0')}:${String(column ?? 0).padStart(6, '0')}`
-  return place(one) < place(other) ? -1 : place(one) > place(other) ? 1 : 0
 }

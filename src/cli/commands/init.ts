@@ -66,8 +66,10 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
     await installPackages(manager, dir)
   }
   const ms = Math.round(performance.now() - began)
-  if (flags.json) printJson({ ...report, installed: choices.install, ms })
-  else showNext(choices, manager, ms)
+  const isReady = !description.isCommonJs
+  const next = nextSteps(choices, manager, isReady)
+  if (flags.json) printJson({ ...report, installed: choices.install, ready: isReady, next, ms })
+  else showNext(next, isReady, ms)
 }
 
 /** The flags, then what the user answers, then the defaults. Undefined if the user left. */
@@ -180,14 +182,23 @@ function show({ folder, wrote, left, added, kept }: Report): void {
   for (const name of left) line('left', name)
 }
 
-function showNext({ dir, install }: Choices, manager: PackageManager, ms: number): void {
+const RUN_ALL = "npx servo run '*' --partition '*'"
+
+/** The commands to type, in this order. */
+function nextSteps({ dir, install }: Choices, manager: PackageManager, isReady: boolean): string[] {
   const folder = relative('.', dir)
-  const steps = [
+  return [
     ...(folder === '' ? [] : [`cd ${/\s/.test(folder) ? JSON.stringify(folder) : folder}`]),
+    ...(isReady ? [] : ['npm pkg set type=module']),
     ...(install ? [] : [`${manager} install`]),
     'npx servo dev',
-    "npx servo run '*' --partition '*'   (in another terminal)",
+    RUN_ALL,
   ]
-  print(`${colours.green('ready')}  in ${(ms / 1_000).toFixed(1)} s. Next:`)
-  for (const step of steps) print(`  ${printable(step)}`)
+}
+
+function showNext(steps: readonly string[], isReady: boolean, ms: number): void {
+  const seconds = `in ${(ms / 1_000).toFixed(1)} s`
+  if (isReady) print(`${colours.green('ready')}  ${seconds}. Next:`)
+  else print(`${colours.yellow('made')}   ${seconds}, but it does not run before package.json says "type": "module". Next:`)
+  for (const step of steps) print(`  ${printable(step)}${step === RUN_ALL ? '   (in another terminal)' : ''}`)
 }

@@ -12,7 +12,11 @@ function task(key: string, state: WireTask['state'], { asset = key, began = 0, t
   return {
     task: { task_key: key, asset_key: asset, state, attempt: 1, finished_at: isOver ? iso(0) : null } as WireTask,
     ...(state !== 'READY' && {
-      attempt: { started_at: iso(began), finished_at: isOver ? iso(began - took) : null } as WireAttempt,
+      attempt: {
+        dispatched_at: iso(began),
+        started_at: state === 'DISPATCHED' ? null : iso(began),
+        finished_at: isOver ? iso(began - took) : null,
+      } as WireAttempt,
     }),
   }
 }
@@ -46,6 +50,15 @@ test('shows counts, what runs now with the longest first, how long it has taken 
 test('counts what was heard of tasks, also if nothing was heard of the run since', () => {
   const tasks = [task('a', 'SUCCEEDED'), task('b', 'FAILED'), task('c', 'RUNNING', { began: 1_000 })]
   expect(shown(progress(tasks))[0]).toBe('run_abcdefgh  2/200 done  1 failed  1 running  1m 12s')
+})
+
+test('tasks so short that nobody hears of their start count as running, and share what remains', () => {
+  const begun = ['a', 'b', 'c', 'd'].map((key) => task(key, 'DISPATCHED', { asset: 'x', began: 40 }))
+  const waiting = Array.from({ length: 16 }, (_, i) => task(`w${i}`, 'READY', { asset: 'x' }))
+  const tasks = [...begun, ...waiting, task('z', 'DISPATCHED', { asset: 'x', began: 60_000 })]
+  expect(shown(progress(tasks, { usualMs: { x: 4_000 } }))).toEqual([
+    'run_abcdefgh  0/200 done  4 running  1m 12s  about 21 s left',
+  ])
 })
 
 test('no line is wider than the terminal, whatever tasks are called', () => {

@@ -7,7 +7,7 @@ import { durationText, shortId } from '../show-run.ts'
 /** What is known of a run while it is under way. */
 export interface Progress {
   readonly run: WireRun
-  readonly tasks: Iterable<TaskNow>
+  readonly tasks: readonly TaskNow[]
   /** How long tasks of an asset usually take, in milliseconds; absent as long as nobody knows. */
   readonly usualMs: Readonly<Record<string, number>>
   /** The last line that a task printed. */
@@ -19,8 +19,7 @@ const SHOWN_TASKS = 5
 
 /** How far a run is: its counts, and below them what runs now, the longest first. */
 export function progressRows(progress: Progress, now: number): Cell[][] {
-  const { run } = progress
-  const tasks = [...progress.tasks]
+  const { run, tasks } = progress
   const running = tasks.filter(({ task }) => task.state === 'RUNNING').sort((a, b) => beganAt(a, now) - beganAt(b, now))
   // Tasks are heard of one by one; the counts of the run come with its changes, and are all that is known of tasks from before.
   const isOver = ({ task }: TaskNow): boolean => task.finished_at !== null
@@ -38,7 +37,7 @@ export function progressRows(progress: Progress, now: number): Cell[][] {
     { text: `${done}/${run.tasks_total} done` },
     ...counted(failed, 'failed', colours.red),
     ...counted(skipped, 'skipped', colours.yellow),
-    ...counted(running.length, 'running', colours.cyan),
+    ...counted(running.length + tasks.filter((each) => isBeginning(each, now)).length, 'running', colours.cyan),
     { text: durationText(now - Date.parse(run.started_at ?? run.requested_at)), paint: colours.dim },
     ...(left === undefined ? [] : [{ text: `about ${roundText(left)} left`, paint: colours.dim }]),
   ]
@@ -46,6 +45,13 @@ export function progressRows(progress: Progress, now: number): Cell[][] {
   const more = running.length - SHOWN_TASKS
   return [head, ...rows, ...(more > 0 ? [[{ text: `  and ${more} more`, paint: colours.dim }]] : [])]
 }
+
+/** A start is heard of a moment later, and never of a task that is over by then. */
+const BEGINS_WITHIN_MS = 1_000
+
+/** True if a worker was given this task just now. One that waits for longer has no worker that is free. */
+const isBeginning = ({ task, attempt }: TaskNow, now: number): boolean =>
+  task.state === 'DISPATCHED' && attempt !== undefined && now - Date.parse(attempt.dispatched_at) < BEGINS_WITHIN_MS
 
 const counted = (count: number, word: string, paint: (text: string) => string): Cell[] =>
   count === 0 ? [] : [{ text: `${count} ${word}`, paint }]
@@ -72,20 +78,19 @@ function runningRow(each: TaskNow, { usualMs, printed }: Progress, now: number):
  * for an asset without history, as its tasks did in this run. Undefined while that is unknown of a task.
  */
 export function remainingMs({ tasks, usualMs }: Progress, now: number): number | undefined {
-  const all = [...tasks]
-  const known = { ...averages(all), ...usualMs }
-  let [sum, longest, running] = [0, 0, 0]
-  for (const each of all) {
+  const known = { ...averages(tasks), ...usualMs }
+  let [sum, longest, atWork] = [0, 0, 0]
+  for (const each of tasks) {
     if (each.task.finished_at !== null) continue
     const usual = known[each.task.asset_key ?? '']
     if (usual === undefined) return undefined
     const isRunning = each.task.state === 'RUNNING'
     const left = Math.max(0, isRunning ? usual - (now - beganAt(each, now)) : usual)
-    if (isRunning) running++
+    if (isRunning || isBeginning(each, now)) atWork++
     longest = Math.max(longest, left)
     sum += left
   }
-  const left = Math.max(longest, sum / Math.max(1, running))
+  const left = Math.max(longest, sum / Math.max(1, atWork))
   // Longer than usual: nobody knows how much longer.
   return left > 0 ? left : undefined
 }

@@ -131,7 +131,7 @@ export class WatchedRun {
 
   #rows(): ReturnType<typeof progressRows> {
     if (this.last === undefined || this.isOver) return []
-    const progress = { run: this.last, tasks: this.#tasks.values(), usualMs: this.#usualMs, printed: this.#printed }
+    const progress = { run: this.last, tasks: [...this.#tasks.values()], usualMs: this.#usualMs, printed: this.#printed }
     return progressRows(progress, this.#clock.now())
   }
 

@@ -263,7 +263,9 @@ describe('a project without a usable config', () => {
 describe('a module that cannot be loaded', () => {
   test('is told which package.json makes Node read it as a script, and how to change that', async () => {
     const folder = write({ 'servo.config.ts': `import 'node:fs'\n${config}`, 'package.json': '{ "type": "commonjs" }' })
-    expect((await load(folder)).problems).toMatchObject([
+    const { problems, stderr } = await load(folder)
+    expect(stderr, 'the warning of Node is not shown beside it').not.toContain('Failed to load the ES module')
+    expect(problems).toMatchObject([
       {
         ...{ code: 'not_a_module', file: 'servo.config.ts', line: 1 },
         hint: 'Node takes this file for a script. Set "type": "module" in package.json, or rename servo.config.ts to servo.config.mts.',

@@ -14,6 +14,7 @@ import { type CommandCode, codePatterns, filesOf } from './command-files.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
 import { loadProblem } from './load-problem.ts'
+import { hideModuleWarning } from './module-warning.ts'
 import { isInside, Modules } from './modules.ts'
 import { partitionProblems } from './partition-problems.ts'
 import { configFile, modulesUnder } from './project-files.ts'
@@ -50,6 +51,7 @@ export async function loadProject(
   /** Takes secrets out of what modules throw. */
   redact?: (text: string) => string,
 ): Promise<Project | BrokenProject> {
+  hideModuleWarning()
   const root = path.resolve(dir)
   const loading = new ProjectLoader({ root, ...(redact && { redact }) })
   const config = await loading.config()

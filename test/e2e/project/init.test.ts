@@ -68,8 +68,20 @@ test('servo init makes a project whose assets and checks pass without an edit', 
 
 test('servo init says what a package of CommonJS needs before the project runs', async () => {
   write('package.json', '{ "name": "web", "type": "commonjs" }')
-  const { code, stderr } = await servo(['init', '--no-install', '--yes'], { cwd: dir })
+  const { code, stdout, stderr } = await servo(['init', '--no-install', '--yes'], { cwd: dir })
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('npm pkg set type=module') })
+  expect(stdout).toMatch(/^made .*"type": "module"\. Next:\n {2}npm pkg set type=module\n {2}npm install\n {2}npx servo dev\n/m)
+  expect(stdout).not.toMatch(/^ready/m)
+  write('other/package.json', '{ "name": "other", "type": "commonjs" }')
+  const json = await servo(['init', 'other', '--no-install', '--json'], { cwd: dir })
+  const steps = ['cd other', 'npm pkg set type=module', 'npm install', 'npx servo dev', "npx servo run '*' --partition '*'"]
+  expect(JSON.parse(json.stdout)).toMatchObject({ ready: false, next: steps })
+  // Before that step, one problem says what to do, and Node adds nothing of its own.
+  const run = await servo(['run', '*'], { cwd: dir })
+  expect(run).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^error: servo\.config\.ts:1 .*\nhint: .*"type": "module".*\n$/),
+  })
 })
 
 test('servo init adds to a package what it lacks, overwrites nothing, and says what it left', async () => {
