@@ -21,7 +21,7 @@ export type {
   TableOptions,
   Word,
 } from './sdk/declare/asset-options.ts'
-export { type Check, type CheckFunction, type CheckResult, type Checks, check } from './sdk/declare/check.ts'
+export { type Check, type CheckFunction, type CheckResult, type Checks, check, type WarningCheck } from './sdk/declare/check.ts'
 export {
   type Alert,
   type CloudTasksOptions,

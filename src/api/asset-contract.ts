@@ -91,6 +91,16 @@ export interface LastChecks {
   readonly checks: readonly ReportedCheck[]
 }
 
+/** A partition whose last attempt failed. */
+export interface FailedPartition {
+  readonly partition_key: string
+  readonly run_id: string | null
+  readonly at: string | null
+  readonly error_message: string | null
+  /** Its checks that did not pass. */
+  readonly checks: readonly ReportedCheck[]
+}
+
 export interface AssetDetail {
   readonly asset: AssetSummary
   readonly definition: AssetDefinition
@@ -108,6 +118,8 @@ export interface AssetDetail {
   readonly last_run: { readonly run_id: string; readonly at: string; readonly state: string } | null
   /** What its checks found when they ran last. */
   readonly last_checks: LastChecks | null
+  /** The partitions whose last attempt failed: how many, and the newest few. Null for an asset without partitions. */
+  readonly failed_partitions: { readonly count: number; readonly newest: readonly FailedPartition[] } | null
 }
 
 export interface GraphView {

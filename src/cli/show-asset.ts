@@ -1,4 +1,5 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
+import { checkState } from '../contract/reported-check.ts'
 import { alignRows, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
 import { checkLine } from './results/checks.ts'
@@ -30,6 +31,7 @@ export function shownAsset(detail: AssetDetail): string[] {
       ...checks.map((check) => `  ${checkLine(check)}`),
     )
   }
+  lines.push(...failedLines(detail))
   if (upstream.length > 0) {
     lines.push(colours.dim('upstream'))
     const rows = upstream.map(({ asset_key, input, words }): Cell[] => [
@@ -45,6 +47,25 @@ export function shownAsset(detail: AssetDetail): string[] {
     if (downstream.length > SHOWN_DOWNSTREAM) lines.push(colours.dim(`  and ${downstream.length - SHOWN_DOWNSTREAM} more`))
   }
   return lines
+}
+
+/** The partitions whose last attempt failed: a later success of another partition must not hide them. */
+function failedLines({ asset, failed_partitions }: AssetDetail): string[] {
+  if (failed_partitions === null || failed_partitions.count === 0) return []
+  const { count, newest } = failed_partitions
+  const lines = newest.flatMap(({ partition_key, error_message, checks }) => {
+    const blocking = checks.filter((check) => checkState(check) === 'failed')
+    const why = blocking.length > 0 ? blocking.map(checkLine) : [printable((error_message ?? '').split('\n', 1)[0] ?? '')]
+    return why.map((line) => `  ${printable(partition_key)}  ${line}`.trimEnd())
+  })
+  const more = count - newest.length
+  const list = `servo partitions list ${printable(asset.asset_key)} --status failed`
+  const heading = `the last attempt failed at ${count.toLocaleString('en')} ${count === 1 ? 'partition' : 'partitions'}`
+  return [
+    colours.red(heading),
+    ...lines,
+    ...(more > 0 ? [colours.dim(`  and ${more.toLocaleString('en')} more: ${list}`)] : []),
+  ]
 }
 
 type NamedValue = readonly [name: string, value: string]

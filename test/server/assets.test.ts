@@ -6,6 +6,8 @@ import { partitionStatus } from '../../src/domain/partitions/partition-status.ta
 import { SECOND_MS, toIso } from '../../src/lib/time.ts'
 import { Assets } from '../../src/server/workspace/assets.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
+import { Statuses } from '../../src/server/workspace/status/statuses.ts'
+import { statusSource } from '../../src/server/workspace/workspace.ts'
 import { World, type WorldOptions } from './world.ts'
 
 const source = { kind: 'source', io: 'parquet' } as const
@@ -33,7 +35,8 @@ async function opened(given: WorldOptions = {}, graph = GRAPH) {
   // No published tables to ask: everything these tests look for is in memory.
   const components = { ...world.components, ulid: () => `minted-${ids++}` }
   const call = async (method: string, path: string, body?: unknown) => {
-    const app = assetRoutes(new Assets(knowledgeOf(components, world.orchestrator)), () => 'ada')
+    const known = knowledgeOf(components, world.orchestrator)
+    const app = assetRoutes(new Assets(known, new Statuses(statusSource(known))), () => 'ada')
     const response = await app.request(`/api/v1/orchestration${path}`, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),

@@ -84,7 +84,7 @@ export async function showWhy(asset: string, partition: string | undefined, flag
     return
   }
   const name = why.partition_key === '' ? why.asset_key : `${why.asset_key}[${why.partition_key}]`
-  print(`${printable(name)} is ${shownStatus(why.status)}`)
+  print(`${printable(name)} ${statusColour[why.status](statusSentence[why.status])}`)
   if (why.last_materialization_at !== null) {
     const by = why.last_materialization_run_id === null ? 'reported by another program' : why.last_materialization_run_id
     print(colours.dim(`  made ${localTime(why.last_materialization_at)}, ${by}`))
@@ -141,7 +141,13 @@ const statusColour: Readonly<Record<DisplayStatus, (text: string) => string>> = 
   STALE: colours.yellow,
   MATERIALIZED: colours.green,
 }
-const shownStatus = (status: DisplayStatus): string => statusColour[status](statusWords[status])
+/** What follows the name of a partition. */
+const statusSentence: Readonly<Record<DisplayStatus, string>> = {
+  NEVER_MATERIALIZED: 'was never materialized',
+  MATERIALIZED_BUT_LAST_ATTEMPT_FAILED: 'is materialized, but its last attempt failed',
+  STALE: 'is stale',
+  MATERIALIZED: 'is materialized',
+}
 const words = (name: string): string => name.replaceAll('_', ' ')
 
 /** The words of `servo run` for a status, and the names that JSON has. */

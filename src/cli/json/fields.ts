@@ -108,6 +108,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
     'wiped',
     'last_run',
     'last_checks',
+    'failed_partitions',
   ],
   'assets graph': ['nodes', 'edges'],
   'partitions status': [

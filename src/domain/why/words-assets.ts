@@ -31,18 +31,19 @@ export function staleInWords(
 ): string {
   const whose = somePartitions(asset_key, partition_keys, count)
   const sinceThen = since === null ? '' : `, since ${when(since)}`
+  const then = since === null ? '' : ` at ${when(since)}`
   switch (cause) {
     case 'never_materialized':
       return `${whose} ${were(count)} never materialized`
     case 'code_changed':
-      return `the code of ${whose} changed${sinceThen}`
+      return `the code of ${whose} changed${then}`
     case 'freshness':
       return `${whose} ${count > 1 ? 'are older than their' : 'is older than its'} freshness policy allows${sinceThen}`
     case 'upstream_missing':
       return upstream === null ? 'an upstream partition is missing' : missingInWords(upstream)
     case 'upstream_changed': {
-      if (upstream === null) return `an upstream partition was materialized again${sinceThen}`
-      return `${named(upstream)} ${were(upstream.count)} materialized again${sinceThen}`
+      if (upstream === null) return `an upstream partition was materialized again${then}`
+      return `${named(upstream)} ${were(upstream.count)} materialized again${then}`
     }
   }
 }

@@ -322,6 +322,25 @@ describe('checks', () => {
       { name: 'small', ok: true, severity: 'error', metadata: { value: 1 } },
     ])
   })
+
+  test('that throw leave what they threw as the cause of the error, with its own causes', async () => {
+    const helper = (): boolean => {
+      throw new TypeError('helper broke', { cause: new RangeError('no such column') })
+    }
+    const one = await execute(asset('a', { run: () => 1, checks: { broken: () => helper() } }))
+    expect(one.result.error?.causes).toMatchObject([
+      { depth: 1, as: 'cause', type: 'TypeError', message: 'helper broke' },
+      { depth: 2, as: 'cause', type: 'RangeError', message: 'no such column' },
+    ])
+    const two = await execute(asset('a', { run: () => 1, checks: { broken: () => helper(), other: () => helper() } }))
+    expect(two.result.error?.causes?.map(({ as, type }) => [as, type])).toEqual([
+      ['cause', 'AggregateError'],
+      ['error', 'TypeError'],
+      ['cause', 'RangeError'],
+      ['error', 'TypeError'],
+      ['cause', 'RangeError'],
+    ])
+  })
 })
 
 describe('a resource', () => {

@@ -1,5 +1,5 @@
 import { checkState, namedFinding, type ReportedCheck } from '../../contract/reported-check.ts'
-import { messageOf, type ServoError } from '../../lib/error.ts'
+import { messageOf, ServoError } from '../../lib/error.ts'
 import { wellFormed } from '../../lib/well-formed.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import { invalid } from '../invalid.ts'
@@ -38,15 +38,18 @@ function plainValue(value: unknown): unknown {
   }
 }
 
+/** What checks threw. What they report has the message only; the error of the attempt has the stack and the causes too. */
+const thrownBy = new WeakMap<ReportedCheck, unknown>()
+
 /** The error of an attempt whose value did not pass; none if no check of severity `error` failed. */
 export function checkFailure(key: string, checks: readonly ReportedCheck[]): ServoError | undefined {
   const failed = checks.filter((check) => checkState(check) === 'failed')
   if (failed.length === 0) return undefined
-  return invalid(
-    'check_failed',
-    `checks of ${key} failed: ${failed.map(namedFinding).join(', ')}`,
-    'Fix the data, or the check.',
-  )
+  const thrown = failed.filter((check) => thrownBy.has(check)).map((check) => thrownBy.get(check))
+  return new ServoError('invalid', 'check_failed', `checks of ${key} failed: ${failed.map(namedFinding).join(', ')}`, {
+    hint: 'Fix the data, or the check.',
+    ...(thrown.length > 0 && { cause: thrown.length === 1 ? thrown[0] : new AggregateError(thrown, 'several checks threw') }),
+  })
 }
 
 export async function runChecks(
@@ -63,7 +66,9 @@ export async function runChecks(
       const { ok, ...facts } = typeof result === 'object' ? result : { ok: result }
       results.push({ name, ok: ok === true, severity, metadata: jsonOf(facts) })
     } catch (error) {
-      results.push({ name, ok: false, severity, metadata: { error: messageOf(error) } })
+      const failed: ReportedCheck = { name, ok: false, severity, metadata: { error: messageOf(error) } }
+      thrownBy.set(failed, error)
+      results.push(failed)
     }
   }
 }

@@ -113,9 +113,13 @@ type LoadableByName<Inputs, P, Kept> = {
             : `${DownOf<Inputs[Name]>} is not a partition of this asset`
 }
 
-/** The return type of a body: anything, unless it takes its own past value, or makes a range and keeps its own data. */
+/**
+ * The return type of a body: anything, unless it takes its own past value, or makes a range and keeps its own data. `P` is never while the
+ * compiler has not inferred it; a value must fit even then, or `check.warn` does not learn its type.
+ */
+export type Returnable<Inputs, P> = [P] extends [never] ? unknown : ReturnableOf<Inputs, P>
 // biome-ignore lint/suspicious/noConfusingVoidType: a body that returns nothing is inferred as void
-export type Returnable<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
+type ReturnableOf<Inputs, P> = P extends InRanges ? void : [OwnOf<Inputs>] extends [never] ? unknown : OwnOf<Inputs>
 type OwnOf<Inputs> = Inputs extends readonly unknown[]
   ? never
   : { [Name in keyof Inputs]: Inputs[Name] extends Own<infer Value> ? Value : never }[keyof Inputs]

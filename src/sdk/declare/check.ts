@@ -17,6 +17,15 @@ export interface Check<Value> {
   readonly severity: 'error' | 'warn'
 }
 
+/**
+ * A check that only warns. It can be called, because the compiler leaves calls that return functions for last. By then it has seen `run`,
+ * and knows which value the function in `check.warn` takes.
+ */
+export interface WarningCheck<Value> extends Check<Value> {
+  (value: Value): MaybePromise<CheckResult>
+  readonly severity: 'warn'
+}
+
 /** Checks by name. */
 export type Checks<Value> = Readonly<Record<string, Check<Value> | CheckFunction<Value>>>
 
@@ -102,12 +111,17 @@ export const check = {
     })
   },
 
-  /** Turns a check into a warning: a failure is recorded and does not fail the attempt. */
-  warn<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
-    return { ...asCheck(check), severity: 'warn' }
+  /**
+   * Turns a check into a warning: a failure is recorded and does not fail the attempt. A function of your own gets the type of the value; if
+   * `run` of an asset has parameters, write the type yourself: `check.warn((value: Sales) => …)`.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the compiler does not look into a `run` with parameters before this call
+  warn<Value = any>(check: Check<Value> | CheckFunction<Value>): WarningCheck<Value> {
+    const { test } = asCheck(check)
+    return Object.assign((value: Value) => test(value), { test, severity: 'warn' as const })
   },
 }
 
 export function asCheck<Value>(check: Check<Value> | CheckFunction<Value>): Check<Value> {
-  return typeof check === 'function' ? error(check) : check
+  return 'severity' in check ? check : error(check)
 }

@@ -30,14 +30,20 @@ import { type Knowledge, lookup } from './knowledge.ts'
 import { lastRunOf } from './last-run.ts'
 import { pageOf } from './page.ts'
 import { changePartitionKeys, partitionKeysPage } from './partition-keys.ts'
-import { lastChecksOf } from './status/last-checks.ts'
+import { failedAttempts, lastChecksOf } from './status/last-checks.ts'
+import type { Statuses } from './status/statuses.ts'
+
+/** As many as one reads; `GET /partitions` has them all. */
+const SHOWN_FAILED = 5
 
 /** Answers questions about assets, and records the reports of users and other systems about them. */
 export class Assets implements AssetsApi {
   readonly #known: Knowledge
+  readonly #statuses: Pick<Statuses, 'failed'>
 
-  constructor(known: Knowledge) {
+  constructor(known: Knowledge, statuses: Pick<Statuses, 'failed'>) {
     this.#known = known
+    this.#statuses = statuses
   }
 
   async list({ select, ...query }: PageQuery & { select: readonly string[] }): Promise<AssetPage> {
@@ -85,6 +91,7 @@ export class Assets implements AssetsApi {
         definition.kind !== 'command' && definition.checks.length === 0
           ? null
           : await lastChecksOf(this.#known, assetKey, last_run?.run_id, wire),
+      failed_partitions: definition.partitions ? await this.#failed(assetKey) : null,
     }
   }
 
@@ -102,6 +109,11 @@ export class Assets implements AssetsApi {
 
   async keys(setName: string, query: PageQuery): Promise<KeyPage> {
     return partitionKeysPage(this.#known, setName, query)
+  }
+
+  async #failed(assetKey: string): Promise<AssetDetail['failed_partitions']> {
+    const { count, newest } = await this.#statuses.failed(assetKey, SHOWN_FAILED)
+    return { count, newest: await failedAttempts(this.#known, assetKey, newest) }
   }
 
   /** The status of an asset that is made as a whole, joined over every key that it has had. */

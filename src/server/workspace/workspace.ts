@@ -40,10 +40,10 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     isOn: options.automation,
     outage: () => options.outage?.(),
   })
-  return { runs, assets: new Assets(known), statuses, schedules, sensors, whys }
+  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, whys }
 }
 
-function statusSource(known: Knowledge): StatusSource {
+export function statusSource(known: Knowledge): StatusSource {
   return {
     graph: () => known.graph.get(),
     partitions: () => known.graph.partitions(),

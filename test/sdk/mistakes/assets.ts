@@ -130,6 +130,12 @@ asset('checked', {
   checks: { positive: (value) => value.sum > 0 },
 })
 
+asset('warned', {
+  run: () => ({ total: 1 }),
+  // @ts-expect-error a check that warns of an unknown field
+  checks: { positive: check.warn((value) => value.totl > 0) },
+})
+
 asset('counted', {
   run: () => ({ total: 1 }),
   // @ts-expect-error a check of rows on a value

@@ -174,7 +174,7 @@ describe('why an asset', () => {
     expect((await say('asset', 'b')).at(-1)).toBe('  no schedule and no sensor runs it')
     await world.request('r2', 'a')
     await world.clock.advance(SECOND_MS)
-    expect((await say('asset', 'b'))[0]).toMatch(/^b is stale: a was materialized again, since T/)
+    expect((await say('asset', 'b'))[0]).toMatch(/^b is stale: a was materialized again at T/)
     isBad = true
     const bad = await world.request('r3', 'b')
     await world.clock.advance(SECOND_MS)

@@ -1,5 +1,6 @@
-import type { LastChecks, WireStatus } from '../../../api/asset-contract.ts'
+import type { FailedPartition, LastChecks, WireStatus } from '../../../api/asset-contract.ts'
 import type { WireAttempt, WireTask } from '../../../api/run-contract.ts'
+import type { PartitionStatus } from '../../../api/status-contract.ts'
 import { wireRow } from '../../../api/wire-row.ts'
 import { checksIn } from '../../../contract/reported-check.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
@@ -9,7 +10,7 @@ import { quoteText } from '../../../lib/sql/sql-text.ts'
 import type { Knowledge } from '../knowledge.ts'
 import { publishedRows } from '../published-rows.ts'
 
-type Attempt = Pick<WireAttempt, 'task_key' | 'finished_at' | 'output'>
+type Attempt = Pick<WireAttempt, 'task_key' | 'finished_at' | 'output' | 'error_message'>
 type Task = Pick<WireTask, 'task_key' | 'partition_key'>
 
 /**
@@ -41,6 +42,30 @@ async function checksOfRun(known: Knowledge, assetKey: string, runId: string): P
   return last
 }
 
+/** What went wrong in the last attempt at each of these partitions. Each of their runs is read once. */
+export async function failedAttempts(
+  known: Knowledge,
+  assetKey: string,
+  failed: readonly PartitionStatus[],
+): Promise<FailedPartition[]> {
+  const runIds = new Set(failed.map(({ last_attempt_run_id }) => last_attempt_run_id))
+  const found = new Map<string, Attempt>()
+  for (const runId of runIds) {
+    if (runId === null) continue
+    const { its, attempts } = await attemptsOf(known, assetKey, runId)
+    const partitions = new Map(its.map((task) => [task.task_key, task.partition_key ?? '']))
+    for (const attempt of attempts) {
+      const key = JSON.stringify([runId, partitions.get(attempt.task_key)])
+      if ((found.get(key)?.finished_at ?? '') <= (attempt.finished_at ?? '')) found.set(key, attempt)
+    }
+  }
+  return failed.map(({ partition_key, last_attempt_run_id: run_id, last_attempt_at: at }) => {
+    const attempt = found.get(JSON.stringify([run_id, partition_key]))
+    const checks = checksIn(attempt?.output).filter(({ ok }) => !ok)
+    return { partition_key, run_id, at, error_message: attempt?.error_message ?? null, checks }
+  })
+}
+
 async function attemptsOf(
   known: Knowledge,
   assetKey: string,
@@ -54,6 +79,6 @@ async function attemptsOf(
   const where = `where run_id = ${quoteText(runId)}`
   const ofAsset = `${where} and asset_key = ${quoteText(assetKey)}`
   const its = await publishedRows(known.sql, tasks, ofAsset, ['task_key', 'partition_key'])
-  const newest = `${where} and output is not null order by finished_at`
-  return { its, attempts: await publishedRows(known.sql, taskAttempts, newest, ['task_key', 'finished_at', 'output']) }
+  const columns = ['task_key', 'finished_at', 'output', 'error_message'] as const
+  return { its, attempts: await publishedRows(known.sql, taskAttempts, `${where} order by finished_at`, columns) }
 }

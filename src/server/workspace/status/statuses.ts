@@ -118,6 +118,19 @@ export class Statuses implements StatusApi {
     return found
   }
 
+  /** The partitions whose last attempt failed: how many, and the newest of them. */
+  async failed(assetKey: string, most: number): Promise<{ count: number; newest: readonly PartitionStatus[] }> {
+    const moment = await this.#current.of([assetKey])
+    const asset = moment.staleness.asset(assetKey)
+    const newest: AssetPosition[] = []
+    let count = 0
+    for (let position = asset.set.count - 1; position >= 0; position--) {
+      if (asset.columns.hasFailedLast(position) && count++ < most) newest.push({ asset, position })
+      if (position % PAUSE_AFTER === 0) await pause()
+    }
+    return { count, newest: await this.#shown(moment, newest) }
+  }
+
   async why(assetKey: string, partition: string | undefined): Promise<Why> {
     const { asset_key: key } = knownAsset(this.#options.graph().graph, assetKey)
     const moment = await this.#current.of([key])
