@@ -216,7 +216,7 @@ describe('[A39] evaluations follow the code', () => {
     expect(await Promise.all(asked)).toEqual(Array(4).fill(NOT_LOADED))
     expect(await pool.evaluate(request('noop'))).toEqual(NOT_LOADED)
     expect(pool.outage()).toEqual({ reason: NOT_LOADED.reason, isResting: true })
-    expect(troubles).toEqual([`sensors and conditions of schedules wait: ${NOT_LOADED.reason}`])
+    expect(troubles).toEqual([`sensors and schedule conditions are waiting: ${NOT_LOADED.reason}`])
     pool.notLoaded([{ code: 'syntax_error', message: 'still not' }])
     expect(pool.outage()?.reason).toBe('The project cannot be loaded: still not')
     rmSync(brokenBy)

@@ -66,7 +66,7 @@ export async function listSensors(flags: PageFlags): Promise<void> {
   else if (page.sensors.length === 0)
     print(
       status === undefined
-        ? 'no sensors; declare one in the project, or create one: servo sensors create'
+        ? 'no sensors on record; declare one in the project and start servo dev once, or create one: servo sensors create'
         : `no sensor is ${status === 'error' ? 'in error' : status}`,
     )
   else
