@@ -65,6 +65,11 @@ class Rounds {
       const now = await known()
       return acknowledged.every((id) => now.get(id) === 'SUCCEEDED')
     }, 'every run to succeed')
+    // A server that is stopped publishes once more, but does not wait for that for long.
+    await until(async () => {
+      const ended = await project.query("SELECT run_id FROM runs WHERE state = 'SUCCEEDED'")
+      return ended.length === acknowledged.length
+    }, 'the tables to have every run')
     dev.kill('SIGINT')
     expect((await dev.ended).code).toBe(0)
     const rows = await project.query('SELECT run_id, state FROM runs')

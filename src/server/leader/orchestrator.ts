@@ -25,8 +25,8 @@ import { nextPhase, type Phase, unavailableIn } from './phase.ts'
 import { type LeaderTiming, timingOf } from './settings.ts'
 import { Sweeps } from './sweeps.ts'
 
-/** Short, because whatever stops a server waits for its end. */
-const MAX_LAST_PUBLISH_MS = 400
+/** A publish takes some 50 ms, on a busy machine ten times that. Longer than this, whatever stops a server should not wait for its end. */
+const MAX_LAST_PUBLISH_MS = 2_000
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
 /** A caller gets an error after this long without an answer; its request may still be written. */
