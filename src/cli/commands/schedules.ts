@@ -52,7 +52,11 @@ export async function listSchedules(flags: ScheduleListFlags): Promise<void> {
   }
   if (isUnknown) print('no schedules on record')
   else if (page.schedules.length === 0)
-    print(status === undefined ? 'no schedules on record; declare one with schedule() in the project, and start servo dev once, which records it' : `no schedule is ${status}`)
+    print(
+      status === undefined
+        ? 'no schedules on record; declare one with schedule() in the project, and start servo dev once, which records it'
+        : `no schedule is ${status}`,
+    )
   else printTable(headsOf(listHeads()), page.schedules.map(listed))
   if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
 }
