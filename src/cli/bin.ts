@@ -15,4 +15,16 @@ if (major < 22 || (major === 22 && minor < 18)) {
   process.stderr.write(isJson ? `${JSON.stringify({ error })}\n` : `error: ${message}\nhint: ${hint}\n`)
   // As for anything else that is needed and missing.
   process.exitCode = 3
-} else void import('./main.ts').then(({ main }) => main(process.argv.slice(2)))
+} else if (process.argv.length === 3 && /^(?:--version|-V|-v)$/.test(process.argv[2] ?? '')) {
+  // Known without any command; loading them all would take as long as Node does.
+  void import('node:fs').then(({ readFileSync }) => {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
+    process.stdout.write(`${version}\n`)
+  })
+} else {
+  // Before anything else is loaded, so that its compiled code is cached from the second start on.
+  void import('node:module')
+    .then(({ enableCompileCache }) => enableCompileCache())
+    .then(() => import('./main.ts'))
+    .then(({ main }) => main(process.argv.slice(2)))
+}

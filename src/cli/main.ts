@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { enableCompileCache } from 'node:module'
 import { Command, CommanderError, Option } from 'commander'
 import { assetCommands } from './arguments/asset-commands.ts'
 import { automationCommands } from './arguments/automation-commands.ts'
@@ -16,8 +15,6 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 
 /** Runs one command, and sets the exit code of the process. */
 export async function main(args: readonly string[]): Promise<void> {
-  // Commands are loaded after this, so that their compiled code is cached from the second start on.
-  enableCompileCache()
   speakJson(asksForJson(args))
   watchOutput()
   const program = commands()
