@@ -23,8 +23,10 @@ export function noteRunOfSchedule(rows: Rows, run: Readonly<RunRow>, eventId: st
 
 /** Counts the run of a tick towards the failures in a row. Ticks and resumptions follow the order of the ledger, and so does this list. */
 export function countRun(schedule: ScheduleStateRow, runKey: string): void {
-  schedule.counted_runs = [...(schedule.counted_runs ?? []).filter((key) => key !== runKey), runKey]
-  keepEnds(schedule, schedule.recent_runs)
+  const counted = schedule.counted_runs ?? []
+  if (counted.includes(runKey)) return
+  schedule.counted_runs = [...counted, runKey]
+  if (schedule.recent_runs.length > KEPT_ENDS) keepEnds(schedule, schedule.recent_runs)
 }
 
 /** Keeps the ends that count, and those of the newest runs by the clock, of which the last is shown. */
