@@ -325,7 +325,11 @@ export class Loop {
 
   /** Much will be decided at this moment, perhaps: what can be done before is done now. */
   #prepareFor(now: number): void {
-    if (!this.#isOver) prepareEvents(this.#controllers.prepare({ rows: this.compactor.state, now, lagMs: 0 }))
+    if (this.#isOver) return
+    const events = this.#controllers.prepare({ rows: this.compactor.state, now, lagMs: 0 })
+    if (events.length === 0) return
+    prepareEvents(events)
+    void this.compactor.fold.lookAhead(events)
   }
 
   /** An outage passes. A compactor that was overtaken or met a bug does not recover. */

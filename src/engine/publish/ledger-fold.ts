@@ -1,7 +1,7 @@
 import { messageOf, ServoError } from '../../lib/error.ts'
 import type { Mutex } from '../../lib/mutex.ts'
 import type { Envelope } from '../../model/envelope.ts'
-import type { Registry, Verdict } from '../../model/event.ts'
+import type { NewEvent, Registry, Verdict } from '../../model/event.ts'
 import { parkedEvents } from '../../model/system-tables.ts'
 import { EventFold } from '../fold/event-fold.ts'
 import type { State } from '../fold/state.ts'
@@ -142,6 +142,15 @@ export class LedgerFold {
         if (next.length === 0) return
       }
     })
+  }
+
+  /** Fetches cold rows of events that will probably be folded soon. If it fails, fetching them then says why. */
+  async lookAhead(events: readonly NewEvent[]): Promise<void> {
+    try {
+      await this.#parts.cold.lookAhead(events.flatMap(({ definition, payload }) => definition.reads?.(payload) ?? []))
+    } catch {
+      // Nothing depends on it.
+    }
   }
 
   /** The events folded since the last segment become this segment, which gets its place in the order. */
