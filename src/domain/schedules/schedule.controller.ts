@@ -257,7 +257,8 @@ function takeSteps(
   { partitionsAt, requestRun, ask, most }: Means,
 ): Decision[] {
   const decided: Decision[] = []
-  const open = new Set(state?.open_runs ?? [])
+  const newRuns: string[] = []
+  let open: Set<string> | undefined
   let clockTurn = state?.clock_turns ?? 0
   const eventsOf = (step: Step): readonly NewEvent[] | undefined => {
     if (step.kind === 'caught up') {
@@ -274,9 +275,10 @@ function takeSteps(
     const { prepared } = look
     // What an earlier step has decided is not in the state yet.
     if (decided.length === 0 && cause === 'cron' && prepared?.isOf({ tick, graph: at.graph })) {
-      if (prepared.run !== undefined) open.add(prepared.run)
+      if (prepared.run !== undefined) newRuns.push(prepared.run)
       return prepared.events
     }
+    open ??= new Set([...(state?.open_runs ?? []), ...newRuns])
     return tickEvents({ definition, tick, cause, at, clockTurn, open, requestRun, condition })
   }
   for (const [index, step] of look.steps.entries()) {

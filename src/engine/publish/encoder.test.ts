@@ -49,16 +49,9 @@ const rows: AnyRow[] = Array.from({ length: ROW_GROUP_ROWS + 9 }, (_, i) => ({
 
 const file = (over: Partial<FileToCopy> = {}) => copyFile({ table, scope, rows, ...over })
 
-async function startedEncoder(options: { program?: string | URL } = {}) {
-  const encoder = encoderThread({ worthAHop: 2, ...options })
-  await encoder.encode(file({ rows: rows.slice(0, 2) }))
-  while (!encoder.isReady) await setTimeout(5)
-  return encoder
-}
-
 describe('files encoded in a thread of their own', () => {
   test('have the bytes they would have had without, whatever is in their rows and in whatever order those come', async () => {
-    const encoder = await startedEncoder()
+    const encoder = encoderThread({ worthAHop: 2 })
     const sorted = sortedByKey(table, rows)
     expect(Buffer.compare(await encoder.encode(file()), encodeTableRows(table, sorted, scope))).toBe(0)
     const zstd = await encoder.encode(file({ codec: 'zstd' }))
@@ -69,7 +62,7 @@ describe('files encoded in a thread of their own', () => {
   })
 
   test('of a table that is read by column end their row groups where a merge would', async () => {
-    const encoder = await startedEncoder()
+    const encoder = encoderThread({ worthAHop: 2 })
     const digested = { ...table, digest: ['same'] } as Table
     const owned = rows.map((row, i) => ({ ...row, id: i % 7 === 0 ? 'b' : i % 3 === 0 ? 'c' : 'a' }))
     const encoded = await encoder.encode(file({ table: digested, rows: owned, codec: 'zstd', isSortedFile: true }))
@@ -79,7 +72,7 @@ describe('files encoded in a thread of their own', () => {
   })
 
   test('hold rows as they were when they were copied', async () => {
-    const encoder = await startedEncoder()
+    const encoder = encoderThread({ worthAHop: 2 })
     const changing = structuredClone(rows.slice(1, 4))
     const copy = file({ rows: changing })
     for (const row of changing) {
@@ -91,7 +84,7 @@ describe('files encoded in a thread of their own', () => {
   })
 
   test('may be asked for all at once, and each gets its own', async () => {
-    const encoder = await startedEncoder()
+    const encoder = encoderThread({ worthAHop: 2 })
     const parts = [1, 2, 3, 400, 5].map((count) => rows.slice(0, count))
     const files = await Promise.all(parts.map((part) => encoder.encode(file({ rows: part }))))
     for (const [i, part] of parts.entries())
@@ -103,7 +96,7 @@ describe('files encoded in a thread of their own', () => {
     ['a value that no thread can be sent', { number: 4, same: () => 1 }, 'bad_row'],
     ['a key that is there already', { number: 2 }, 'key_twice'],
   ])('are refused for %s, and the next one is made', async (_, wrong, code) => {
-    const encoder = await startedEncoder()
+    const encoder = encoderThread({ worthAHop: 2 })
     const bad = file({ rows: [...rows.slice(0, 3), { ...rows[2], ...wrong }] })
     await expect(encoder.encode(bad)).rejects.toMatchObject({ kind: 'bug', code })
     expect(Buffer.compare(await encoder.encode(file()), encodeTableRows(table, sortedByKey(table, rows), scope))).toBe(0)
@@ -111,7 +104,7 @@ describe('files encoded in a thread of their own', () => {
 
   test('are made all the same when the thread has ended', async () => {
     const endsWhenAsked = `data:text/javascript,import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit())`
-    const encoder = await startedEncoder({ program: new URL(endsWhenAsked) })
+    const encoder = encoderThread({ worthAHop: 2, program: new URL(endsWhenAsked) })
     const expected = encodeTableRows(table, sortedByKey(table, rows), scope)
     const both = await Promise.all([encoder.encode(file()), encoder.encode(file())])
     for (const bytes of [...both, await encoder.encode(file())]) expect(Buffer.compare(bytes, expected)).toBe(0)

@@ -35,8 +35,8 @@ async function encodeHere(copy: FileCopy): Promise<Uint8Array> {
 
 /**
  * A thread that encodes files, one after the other. A busy orchestrator is short of one thread, and encoding takes it as long as
- * folding. The thread starts with the first file that is worth it. Until it is ready, files are encoded here; so are files that the
- * thread fails at, so that the caller gets the error. See ADR 0021.
+ * folding. The thread starts with the first file that is worth it, which waits until it is ready. Files that the thread fails at are
+ * encoded here, so that the caller gets the error. See ADR 0021.
  */
 export function encoderThread({
   worthAHop = WORTH_A_HOP,
@@ -88,6 +88,10 @@ export function encoderThread({
   async function handOver(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
     if (work.rows < worthAHop) return undefined
     if (thread === undefined) start()
+    // As in `send`: the process must not end in the middle of a publish.
+    thread?.ref()
+    await started
+    if (waiting.length === 0) thread?.unref()
     if (!isReady) return undefined
     // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
     return await send(work).catch(() => undefined)
@@ -107,16 +111,6 @@ export function encoderThread({
       return isReady
     },
     encode: async (copy) => (await handOver(copy)) ?? (await encodeHere(copy)),
-    async merge(files) {
-      // Sorting what is merged takes one turn, however much it is: better to wait for the thread than to keep others waiting here.
-      if (files.rows >= worthAHop) {
-        if (thread === undefined) start()
-        // As in `send`: the process must not end in the middle of a publish.
-        thread?.ref()
-        await started
-        if (waiting.length === 0) thread?.unref()
-      }
-      return (await handOver(files)) ?? (await mergeHere(files))
-    },
+    merge: async (files) => (await handOver(files)) ?? (await mergeHere(files)),
   }
 }
