@@ -134,6 +134,8 @@ const busy = await open(scratchFolder('due'))
 await declare(busy, DUE_AT_ONCE, {})
 busy.orchestrator.projectKnown()
 const delays: number[] = []
+/** The 95th percentile of each round. All ticks of a round are durable at once, so that this differs little from its median. */
+const roundsP95: number[] = []
 const computing: number[] = []
 const disk: number[] = []
 const writes: number[] = []
@@ -150,23 +152,28 @@ for (let round = 1; round <= WARM_UP + (quick ? 1 : 10); round++) {
   const segments = segmentsOf(busy.store.take())
   if (round <= WARM_UP) continue
   computing.push(last.computed - computedBefore)
-  for (const { at } of busy.seen.values()) delays.push(at - due)
+  const ofRound = [...busy.seen.values()].map(({ at }) => at - due)
+  roundsP95.push(quantile(ofRound, 0.95))
+  delays.push(...ofRound)
   writes.push(segments.length)
   disk.push(onRawDisk(segments))
 }
-report.table(`${DUE_AT_ONCE} schedules due at once: from the moment of the tick until it is durable with its run request`, [
-  ['', 'p50', 'p95', 'last', 'computing', 'segments', 'the same bytes on the raw disk', 'p95 : disk'],
+report.table(
+  `${DUE_AT_ONCE} schedules due at once, ten times: from the moment of the tick until it is durable with its run request`,
   [
-    'ticks',
-    milliseconds(median(delays)),
-    milliseconds(quantile(delays, 0.95)),
-    milliseconds(Math.max(...delays)),
-    milliseconds(median(computing)),
-    number(median(writes)),
-    milliseconds(median(disk)),
-    ratio(quantile(delays, 0.95) / median(disk)),
+    ['', 'p50', 'p95', 'p95 of the slowest round', 'computing', 'segments', 'the same bytes on the raw disk', 'p95 : disk'],
+    [
+      'ticks',
+      milliseconds(median(delays)),
+      milliseconds(median(roundsP95)),
+      milliseconds(Math.max(...roundsP95)),
+      milliseconds(median(computing)),
+      number(median(writes)),
+      milliseconds(median(disk)),
+      ratio(median(roundsP95) / median(disk)),
+    ],
   ],
-])
+)
 report.samples('tick delay', 'ms', delays)
 report.samples('tick delay, computing', 'ms', computing)
 
