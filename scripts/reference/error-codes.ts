@@ -349,6 +349,22 @@ export const errorGroups: readonly CodeGroup[] = [
     },
   },
   {
+    title: 'Backups',
+    about: 'Errors of `servo backup` and `servo restore`. Nothing that was there is changed.',
+    codes: {
+      not_a_backup: 'The folder holds other files, and no backup.',
+      no_backup: 'The folder does not exist or is empty.',
+      backup_incomplete: 'The only backup to this folder was interrupted.',
+      backup_in_use: 'Another process is writing or reading the backup.',
+      backup_within: 'The backup would lie in the folder that is backed up.',
+      another_workspace: 'The folder holds the backup of another workspace.',
+      another_ledger:
+        'The backup has a segment that the project does not have: it is of another project, or of a restored copy.',
+      damaged_copy: 'The copy has damaged or missing files.',
+      state_exists: 'The project already has state, and a restore replaces none.',
+    },
+  },
+  {
     title: 'Inside Servo',
     about: 'You should not see these. Please report them.',
     codes: {

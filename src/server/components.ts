@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { join, resolve } from 'node:path'
+import { fileCopier } from '../adapters/fs/copy/copy-files.ts'
 import { nodeDisk } from '../adapters/fs/disk.ts'
 import { fsLease } from '../adapters/fs/lease.ts'
 import { fsNotifier } from '../adapters/fs/notifier.ts'
@@ -9,6 +10,7 @@ import { makeStateFolder } from '../adapters/fs/state-folder.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
+import type { FileCopier } from '../engine/backup/copy-state.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import type { Encoder } from '../engine/publish/encoder.ts'
 import { ServoError } from '../lib/error.ts'
@@ -117,6 +119,10 @@ function encoderOnDemand(): Encoder {
   }
   return { encode: async (copy) => (await loaded()).encode(copy), merge: async (files) => (await loaded()).merge(files) }
 }
+
+/** Copies files between two folders, and lets one process at a time work on a folder that is no state: for backups. */
+export const copierOf = (from: string, to: string): FileCopier => fileCopier(resolve(from), resolve(to))
+export const leaseOf = (dir: string): Lease => fsLease(join(dir, 'lease'), { clock: systemClock })
 
 /** The object store of a folder, for commands that read it without leading. */
 export const folderStore = (dir: string): ObjectStore => fsStore(dir)

@@ -35,6 +35,21 @@ ${examples(
     (await import('../commands/rebuild.ts')).rebuildCommand(dir, flags),
   )
 
+  command('backup <dir>', 'back up the project, running or not, to a folder')
+    .option('--prune', 'also remove stored values and logs that the project no longer has')
+    .option('--no-verify', 'do not check the files of the backup')
+    .addHelpText(
+      'after',
+      `
+Copies only what the folder does not have yet. The folder also holds the secrets of the project: keep it as safe.
+${examples('servo backup /backups/shop')}`,
+    )
+    .action(async (dir: string, flags) => (await import('../commands/backup.ts')).backupCommand(dir, flags))
+
+  projectCommand(program, 'restore <dir>', 'restore a backup into a project without state, with automation paused')
+    .addHelpText('after', examples('servo restore /backups/shop'))
+    .action(async (dir: string, flags) => (await import('../commands/backup.ts')).restoreCommand(dir, flags))
+
   command('attach [dir]', 'write attach.sql, which opens the tables in the DuckDB command line').action(
     async (dir: string | undefined, flags) => (await import('../commands/attach.ts')).attachCommand(dir, flags),
   )

@@ -235,6 +235,8 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'automation resume': SWITCHED,
   verify: ['ok', 'manifest', 'segments', 'events', 'files', 'problems', 'unfolded', 'parked', 'replayed', 'relaid'],
   rebuild: ['manifest', 'segments', 'events', 'files', 'repaired', 'order', 'problems'],
+  backup: ['manifest', 'segments', 'last_segment', 'copied', 'kept', 'removed', 'checked_files'],
+  restore: ['tenant_id', 'workspace_id', 'made_at', 'manifest', 'segments', 'last_segment', 'copied'],
   attach: ['path', 'folder'],
   'cron next': ['scheduled_for', 'local', 'offset'],
   'cron explain': [
