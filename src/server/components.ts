@@ -10,6 +10,7 @@ import { makeStateFolder } from '../adapters/fs/state-folder.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
+import { giveMemoryBack } from '../adapters/system/memory.ts'
 import type { FileCopier } from '../engine/backup/copy-state.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import type { Encoder } from '../engine/publish/encoder.ts'
@@ -41,6 +42,8 @@ export interface Components {
   readonly sql: Sql
   /** The longest time between two listings of the ledger, when the notifier may miss segments. */
   readonly lookEveryMs?: number
+  /** Gives memory back that a busy time needed; called when it is over. */
+  readonly rest?: () => void
 }
 
 /** The components of a folder on this machine. */
@@ -73,6 +76,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const store = fsStore(dir, nodeDisk, writerThread())
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
+  const encoder = encoderOnDemand()
   const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env
   const lease = fsLease(leaseDir, {
     clock,
@@ -99,7 +103,11 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     }),
     // Rebuilt from the state at every start.
     queue: new MemoryTaskQueue(clock),
-    encoder: encoderOnDemand(),
+    encoder,
+    rest() {
+      encoder.rest?.()
+      giveMemoryBack()
+    },
     sql: async (sql) => (await import('./sql-rows.ts')).rowsOfNewest(dir, store, scope, sql),
     servoDir: dir,
     dataDir,
@@ -117,7 +125,11 @@ function encoderOnDemand(): Encoder {
     encoder ??= import('../engine/publish/encoder.ts').then(({ encoderThread }) => encoderThread())
     return encoder
   }
-  return { encode: async (copy) => (await loaded()).encode(copy), merge: async (files) => (await loaded()).merge(files) }
+  return {
+    encode: async (copy) => (await loaded()).encode(copy),
+    merge: async (files) => (await loaded()).merge(files),
+    rest: () => void encoder?.then((each) => each.rest?.()),
+  }
 }
 
 /** Copies files between two folders, and lets one process at a time work on a folder that is no state: for backups. */

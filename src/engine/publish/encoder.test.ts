@@ -101,6 +101,21 @@ describe('files encoded in a thread of their own', () => {
     expect(Buffer.compare(await encoder.encode(file()), encodeTableRows(table, sortedByKey(table, rows), scope))).toBe(0)
   })
 
+  test('are made in another thread after one was ended to give its memory back', async () => {
+    const encoder = encoderThread({ worthAHop: 2 })
+    const expected = encodeTableRows(table, sortedByKey(table, rows), scope)
+    for (const _ of [1, 2]) {
+      expect(Buffer.compare(await encoder.encode(file()), expected)).toBe(0)
+      expect(encoder.isReady).toBe(true)
+      encoder.rest?.()
+      expect(encoder.isReady).toBe(false)
+    }
+    // Not while somebody waits for it.
+    const encoding = encoder.encode(file())
+    encoder.rest?.()
+    expect(Buffer.compare(await encoding, expected)).toBe(0)
+  })
+
   test('are made all the same when the thread has ended', async () => {
     const endsWhenAsked = `data:text/javascript,import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit())`
     const encoder = encoderThread({ worthAHop: 2, program: new URL(endsWhenAsked) })

@@ -5,6 +5,8 @@ import { encodeFile, type FileCopy } from './file-copy.ts'
 import { copyOfAll, type FilesToMerge } from './merge-copies.ts'
 
 export interface Encoder {
+  /** Ends the thread, if there is one, with the memory it holds. The next large file starts another. */
+  rest?(): void
   encode(copy: FileCopy): Promise<Uint8Array>
   /** One sorted file of several that have no key in common. */
   merge(files: FilesToMerge): Promise<Uint8Array>
@@ -70,8 +72,10 @@ export function encoderThread({
     // An error of the thread must not bring the process down; `exit` follows, and is handled below.
     worker.on('error', () => undefined)
     worker.on('exit', () => {
-      isReady = false
       settled.resolve()
+      // Another one may have taken its place.
+      if (thread !== worker) return
+      isReady = false
       while (waiting.length > 0) answer(undefined)
     })
     // Nor must the thread keep the process alive. This comes last, because adding a listener would undo it.
@@ -107,6 +111,12 @@ export function encoderThread({
   }
 
   return {
+    rest() {
+      if (waiting.length > 0 || !isReady) return
+      void thread?.terminate()
+      thread = undefined
+      isReady = false
+    },
     get isReady() {
       return isReady
     },

@@ -63,6 +63,10 @@ export class LedgerFold {
     return this.#unpublished.segments.length
   }
 
+  get unpublishedEvents(): number {
+    return this.#unpublished.events
+  }
+
   /** The largest name among them; undefined if there is none. */
   get newestUnpublished(): string | undefined {
     return segmentNamesSoFar(this.#unpublished.segments).sort().at(-1)

@@ -22,6 +22,7 @@ async function publishing(inner: ObjectStore = memoryStore()) {
     (length) => Uint8Array.from({ length }, () => next++ % 256),
   )
   const collected: number[] = []
+  const quiet: number[] = []
   const self: { publisher?: Publisher } = {}
   const loop = await Loop.open({
     store,
@@ -39,9 +40,10 @@ async function publishing(inner: ObjectStore = memoryStore()) {
     clock,
     collect: async () => collected.push(clock.now()),
     onError: (error) => expect.fail(String(error)),
+    onQuiet: () => quiet.push(clock.monotonic()),
   })
   self.publisher = publisher
-  return { clock, store, loop, publisher, collected }
+  return { clock, store, loop, publisher, collected, quiet }
 }
 
 test('what is durable is in the tables a moment later, and many facts at once are one publish', async () => {
@@ -149,4 +151,24 @@ test('nothing is published after the end', async () => {
   await loop.submit([reportFact('r1')])
   await clock.advance(MINUTE_MS)
   expect(loop.compactor.manifest.publish).toBe(0)
+})
+
+test('after a busy time everything is merged as soon as it is quiet, once, and memory can be given back', async () => {
+  const { clock, loop, quiet } = await publishing()
+  const facts = (from: number, count: number) => Array.from({ length: count }, (_, i) => reportFact(`r${from + i}`))
+  await loop.submit(facts(0, 3_000))
+  await clock.advance(10 * SECOND_MS)
+  await loop.submit(facts(3_000, 3_000))
+  await clock.advance(10 * SECOND_MS)
+  expect(loop.compactor.fold.unpublished).toBe(0)
+  expect(quiet).toHaveLength(0)
+  await clock.advance(MINUTE_MS)
+  expect(quiet).toHaveLength(1)
+  expect(loop.compactor.manifest.l0).toHaveLength(0)
+  await clock.advance(5 * MINUTE_MS)
+  // A few facts are not worth it.
+  await loop.submit(facts(6_000, 10))
+  await clock.advance(MINUTE_MS)
+  expect(quiet).toHaveLength(1)
+  expect(loop.compactor.manifest.l0).toHaveLength(1)
 })

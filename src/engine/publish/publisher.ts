@@ -11,12 +11,18 @@ export interface PublisherOptions {
   readonly onError: (error: unknown) => void
   /** How long facts wait for others before tables are written. Readers that cannot wait read the ledger's tail. */
   readonly delayMs?: number
+  /** Called when much has happened and then nothing for a while: everything is published and merged, and memory can be given back. */
+  readonly onQuiet?: (() => void) | undefined
 }
 
 /** What can wait is in the tables after this time though nothing else happens: a start reads only so many segments again. */
 const MAX_WAIT_MS = HOUR_MS
 /** Publishing takes at most one part in this many of the time, however large the tables are. */
 const SHARE = 8
+
+/** What so many events left in memory is worth a merge as soon as nothing happens for a while. */
+const MANY_EVENTS = 5_000
+const QUIET_MS = 15 * SECOND_MS
 
 type PublisherState =
   | { readonly kind: 'idle' }
@@ -35,7 +41,8 @@ const transitions: Transitions<PublisherState['kind']> = {
 
 /**
  * Publishes behind the hot path: a moment after something happened, less often the longer it takes, and once more when
- * deltas have to be merged although nothing happens. When there is nothing to publish it does nothing at all.
+ * deltas have to be merged although nothing happens. When there is nothing to publish it does nothing at all. After a busy time it merges
+ * as soon as it is quiet, because rows of ended work stay in memory until then.
  *
  * Its states:
  * - `idle`: everything is published and merged.
@@ -50,6 +57,10 @@ export class Publisher {
   #notBefore = 0
   #publishes = 0
   #collectedAt: number
+  /** When something became durable last. */
+  #noticedAt = 0
+  /** Events published since it was quiet. */
+  #sinceQuiet = 0
 
   constructor(options: PublisherOptions) {
     this.#options = options
@@ -59,7 +70,9 @@ export class Publisher {
   /** Something is durable that no table shows yet; it may wait until something else is. */
   noticed(canWait = false): void {
     const { clock, delayMs = SECOND_MS } = this.#options
-    this.#schedule(Math.max(clock.monotonic() + (canWait ? MAX_WAIT_MS : delayMs), this.#notBefore))
+    const now = clock.monotonic()
+    this.#noticedAt = now
+    this.#schedule(canWait ? Math.max(now + MAX_WAIT_MS, this.#notBefore) : this.#turn(now + delayMs))
   }
 
   /** Publishes what there is now. */
@@ -95,13 +108,33 @@ export class Publisher {
       this.#state.cancel()
     }
     const { clock } = this.#options
-    const cancel = clock.after(at - clock.monotonic(), () => void this.#begin())
+    const cancel = clock.after(at - clock.monotonic(), () => this.#ring())
     this.#enter({ kind: 'scheduled', at, cancel })
   }
 
-  #begin(): Promise<void> {
+  /** When a publish may begin that is wanted at this time: when it has its share, or once nothing happens any more that it would slow down. */
+  #turn(wanted: number): number {
+    return Math.max(wanted, Math.min(this.#notBefore, this.#noticedAt + QUIET_MS))
+  }
+
+  #ring(): void {
+    const { clock } = this.#options
+    const turn = this.#turn(clock.monotonic())
+    if (turn <= clock.monotonic()) void this.#begin(this.#isQuiet())
+    else if (this.#state.kind === 'scheduled') {
+      const cancel = clock.after(turn - clock.monotonic(), () => this.#ring())
+      this.#enter({ kind: 'scheduled', at: turn, cancel })
+    }
+  }
+
+  /** True if much has happened, and nothing since the last publish. */
+  #isQuiet(): boolean {
+    return this.#sinceQuiet >= MANY_EVENTS && this.#options.compactor.fold.unpublished === 0
+  }
+
+  #begin(isQuiet = false): Promise<void> {
     if (this.#state.kind === 'scheduled') this.#state.cancel()
-    const done = this.#publish().finally(() => {
+    const done = (isQuiet ? this.#settle() : this.#publish()).finally(() => {
       if (this.#state.kind === 'publishing') this.#enter({ kind: 'idle' })
       this.#goOn()
     })
@@ -109,12 +142,20 @@ export class Publisher {
     return done
   }
 
-  async #publish(): Promise<void> {
+  /** Merges what was published, so that rows of ended work leave memory. */
+  async #settle(): Promise<void> {
+    this.#sinceQuiet = 0
+    if (this.#options.compactor.manifest.l0.length > 0) await this.#publish('base')
+    this.#options.onQuiet?.()
+  }
+
+  async #publish(kind?: 'base'): Promise<void> {
     const { compactor, clock, collect, onError } = this.#options
     const before = compactor.manifest.base.publish
     const started = clock.monotonic()
     try {
-      await compactor.publish()
+      this.#sinceQuiet += compactor.fold.unpublishedEvents
+      await compactor.publish(kind === undefined ? {} : { kind })
       const ended = clock.monotonic()
       // The first publish takes longer than any other, because code is loaded and compiled.
       if (this.#publishes > 0) this.#notBefore = ended + SHARE * (ended - started)
@@ -129,12 +170,13 @@ export class Publisher {
 
   /** What happened meanwhile is published next; without that, what was published is merged when it is old enough. */
   #goOn(): void {
-    const { compactor, clock } = this.#options
+    const { compactor, clock, delayMs = SECOND_MS } = this.#options
     if (compactor.fold.unpublished > 0) {
-      this.noticed()
+      this.#schedule(this.#turn(clock.monotonic() + delayMs))
       return
     }
     const [oldest] = compactor.manifest.l0
+    if (this.#isQuiet()) this.#schedule(this.#noticedAt + QUIET_MS)
     if (oldest === undefined) return
     const { max_age_ms } = compactor.manifest.l0_limits
     // By the wall clock, which may have been set meanwhile: never later than it would be without that.

@@ -263,6 +263,7 @@ export class Orchestrator {
       clock,
       collect: () => collectGarbage({ store, scope, registry: orchestration, clock, lease }),
       onError: (error) => this.#publishFailed(error),
+      onQuiet: this.#options.components.rest,
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop
