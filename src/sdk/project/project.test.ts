@@ -1,11 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFile } from 'node:child_process'
 import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AssetDefinition, ProjectManifest, ProjectProblem } from '../../contract/project-manifest.ts'
+import { LoadingProcess } from '../../testing/loading-process.ts'
 
 const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'servo-project-')))
 afterAll(() => fs.rmSync(scratch, { recursive: true, force: true }))
@@ -40,41 +40,14 @@ async function loadAlone(dir: string, then = ''): Promise<Loaded & { stderr: str
   return { ...(JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Loaded), stderr }
 }
 
-const manyLoader = `
-const { loadProject } = await import(process.argv[1])
-process.on('message', async (dir) => {
-  const { problems, manifest } = await loadProject(dir)
-  process.send({ problems, manifest })
+let loading: LoadingProcess
+beforeAll(() => {
+  loading = new LoadingProcess(module, scratch)
 })
-process.send('ready')`
+afterAll(() => loading.end())
 
-/** A process that loads one project after the other: half a second less for each. */
-let many: ChildProcess
-let gone: Promise<unknown>
-beforeAll(async () => {
-  const flags = ['--input-type=module', '--eval', manyLoader, module]
-  many = spawn(process.execPath, flags, { cwd: scratch, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  gone = once(many, 'exit')
-  await once(many, 'message')
-})
-afterAll(async () => {
-  many.disconnect()
-  await gone
-})
-
-const loadedBefore = new Set<string>()
-
-/** Loads a project in the process of the others. Each is in a folder of its own, so no module of one is taken for that of another. */
-async function load(dir: string): Promise<Loaded> {
-  expect(loadedBefore, 'Node would not read its modules again').not.toContain(dir)
-  loadedBefore.add(dir)
-  many.send(dir)
-  const stop = new AbortController()
-  const answer = once(many, 'message', { signal: stop.signal })
-  void gone.then(() => stop.abort(new Error(`the process ended when it loaded ${dir}`)))
-  const [loaded] = await answer
-  return loaded as Loaded
-}
+/** Loads a project in the process of the others. */
+const load = async (dir: string): Promise<Loaded> => (await loading.load(dir)) as Loaded
 
 /** The problems of a project with these assets. */
 async function problemsOf(assets: Files): Promise<ProjectProblem[]> {
