@@ -24,7 +24,7 @@ const HOW =
 const isDefinition = (name: string): boolean => /\.(?:table|event|controller)\.ts$/.test(name)
 const isPackage = (name: string): boolean => !name.startsWith('src/') && !name.startsWith('node:')
 
-test('a command that asks the server about runs, assets, partitions or schedules loads neither schemas nor tables nor Parquet', () => {
+test('a command that asks the server about runs, assets, partitions, schedules or sensors loads neither schemas nor tables nor Parquet', () => {
   const commands = [
     'run',
     'runs',
@@ -34,6 +34,10 @@ test('a command that asks the server about runs, assets, partitions or schedules
     'partition-keys',
     'partition-facts',
     'schedules',
+    'asked-ticks',
+    'ticks',
+    'sensors',
+    'why',
     'complete',
   ]
   const loaded = loadedWith('src/server/components.ts', ...commands.map((name) => `src/cli/commands/${name}.ts`))

@@ -4,7 +4,7 @@ import { runs } from '../domain/runs/runs.table.ts'
 
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { besidesRuns, wordsBesidesRuns } from '../domain/sensors/evaluation/besides-runs.ts'
-import { whyNoNewRun } from '../domain/sensors/evaluation/runs-of-evaluation.ts'
+import { whyNoNewRun } from '../domain/sensors/evaluation/no-new-run.ts'
 
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'

@@ -358,10 +358,10 @@ describe('without a server', () => {
     expect(failed.code).toBe(1)
 
     const [run] = await project.json('runs', 'list', '--state', 'failed')
-    const shown = await project.servo('runs', 'show', shortId(run.run_id))
+    const shown = await project.asked('runs', 'show', shortId(run.run_id))
     expect(shown.stdout).toMatch(/^failed {2}run_\w{8} {2}1 succeeded, 1 failed, 1 skipped in /)
     expect(shown.stdout).toMatch(/\n {2}failed +\d+ ms {2}flaky {3}not repaired\n/)
-    expect((await project.servo('runs', 'logs', run.run_id)).stdout).toMatch(/flaky │ looking for repaired\n/)
+    expect((await project.asked('runs', 'logs', run.run_id)).stdout).toMatch(/flaky │ looking for repaired\n/)
     expect((await project.servo('runs', 'cancel', run.run_id)).code).toBe(2)
 
     project.write('repaired')

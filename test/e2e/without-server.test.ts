@@ -1,6 +1,6 @@
 import fs from 'node:fs'
-import { describe, expect, test } from 'vitest'
-import { projectOf, type TestProject } from './support/project.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { projectOf, TestProject } from './support/project.ts'
 import { until } from './support/until.ts'
 
 const assets = (value: number): string => `import { existsSync } from 'node:fs'
@@ -14,9 +14,10 @@ export const customers = asset('customers', { partitions: dynamic('customers'), 
 export const hold = asset('hold', { run: async () => { while (!existsSync('go')) await sleep(50) } })
 `
 
+const ASSETS = { 'assets/all.ts': assets(1) }
+
 /** A project in which things were made and something runs, and whose server is gone. */
-async function left(): Promise<{ project: TestProject; runId: string }> {
-  const project = projectOf({ 'assets/all.ts': assets(1) })
+async function left(project: TestProject): Promise<{ project: TestProject; runId: string }> {
   const dev = await project.dev('--run', 'made', '--run', 'other')
   await dev.says(/succeeded .* 2 tasks\n/)
   const runId = await project.request('hold')
@@ -36,20 +37,27 @@ async function statusOf(project: TestProject, asset: string): Promise<string> {
 }
 
 describe('questions without a server', () => {
-  test('say what is stale by the code as it is now, or as of when they answer', async () => {
-    const { project } = await left()
+  let project: TestProject
+  let runId = ''
+  /** Before anything was asked: the first question could be the one that writes. */
+  let before: string[] = []
+  beforeAll(async () => {
+    project = new TestProject(ASSETS)
+    runId = (await left(project)).runId
     project.write('assets/all.ts', assets(2))
-    const { stdout, stderr, code } = await project.servo('partitions', 'stale', 'made')
+    before = ledgerOf(project)
+  })
+  afterAll(() => project.end())
+
+  test('say what is stale by the code as it is now, or as of when they answer', async () => {
+    const { stdout, stderr, code } = await project.asked('partitions', 'stale', 'made')
     expect(stdout + stderr).toMatch(/^made .*code changed|as of/m)
     expect(code).toBe(0)
-    const why = await project.servo('partitions', 'why', 'made')
+    const why = await project.asked('partitions', 'why', 'made')
     expect(why.stdout + why.stderr).toMatch(/the code of made changed|as of/)
   })
 
   test('change nothing', async () => {
-    const { project, runId } = await left()
-    const before = ledgerOf(project)
-    project.write('assets/all.ts', assets(2))
     for (const question of [
       ['runs', 'list'],
       ['runs', 'show', runId],
@@ -58,14 +66,14 @@ describe('questions without a server', () => {
       ['partitions', 'stale'],
       ['partitions', 'why', 'made'],
     ])
-      expect(await project.servo(...question), question.join(' ')).toMatchObject({ code: 0 })
+      expect(await project.asked(...question), question.join(' ')).toMatchObject({ code: 0 })
     expect(ledgerOf(project)).toEqual(before)
   })
 })
 
 describe('orders without a server', () => {
   test('are carried out by the command itself, and are in the tables when it ends', async () => {
-    const { project, runId } = await left()
+    const { project, runId } = await left(projectOf(ASSETS))
     for (const order of [
       ['partitions', 'wipe', 'made', '--yes'],
       ['partitions', 'report', 'raw'],
@@ -81,7 +89,7 @@ describe('orders without a server', () => {
       { asset_key: 'raw', wiped: false },
     ])
     expect(await statusOf(project, 'made')).toBe('NEVER_MATERIALIZED')
-    expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
+    expect((await project.asked('partitions', 'keys', 'customers')).stdout).toContain('acme')
     const dev = await project.dev()
     const client = project.clientOf(dev)
     await until(async () => (await client.runs.get(runId)).run['state'] === 'CANCELLED', 'the run to be cancelled')
@@ -90,7 +98,7 @@ describe('orders without a server', () => {
   })
 
   test('given at the same time are all carried out, one after the other', async () => {
-    const { project, runId } = await left()
+    const { project, runId } = await left(projectOf(ASSETS))
     const orders = await Promise.all([
       project.servo('partitions', 'wipe', 'made', '--yes'),
       project.servo('partitions', 'wipe', 'other', '--yes'),
@@ -101,7 +109,7 @@ describe('orders without a server', () => {
     const wiped = await project.query('SELECT asset_key FROM partition_status WHERE wiped_at IS NOT NULL')
     expect(wiped.map(({ asset_key }) => asset_key).sort()).toEqual(['made', 'other'])
     for (const asset of ['made', 'other']) expect(await statusOf(project, asset)).toBe('NEVER_MATERIALIZED')
-    expect((await project.servo('partitions', 'keys', 'customers')).stdout).toContain('acme')
+    expect((await project.asked('partitions', 'keys', 'customers')).stdout).toContain('acme')
     const dev = await project.dev()
     await until(
       async () => (await project.clientOf(dev).runs.get(runId)).run['state'] === 'CANCELLED',

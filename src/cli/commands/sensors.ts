@@ -1,20 +1,17 @@
 import type { z } from 'zod'
-import {
-  type AcceptedEvaluation,
-  type AcceptedSensor,
-  type DryEvaluation,
-  type EvaluateBody,
-  newSensorBody,
-  type SensorDetail,
-  sensorChangesBody,
-  type WireDeadLetter,
-  type WireEval,
+import type {
+  AcceptedEvaluation,
+  AcceptedSensor,
+  DryEvaluation,
+  EvaluateBody,
+  SensorDetail,
+  WireDeadLetter,
+  WireEval,
 } from '../../api/automation/sensor-contract.ts'
-import { sensorStatuses } from '../../contract/automation-statuses.ts'
+import { evalStatuses, sensorStatuses } from '../../contract/automation-statuses.ts'
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import { besidesRuns, wordsBesidesRuns } from '../../domain/sensors/evaluation/besides-runs.ts'
-import { whyNoNewRun } from '../../domain/sensors/evaluation/runs-of-evaluation.ts'
-import { evalStatuses } from '../../domain/sensors/sensor-evals.table.ts'
+import { whyNoNewRun } from '../../domain/sensors/evaluation/no-new-run.ts'
 import { secretNotSet } from '../../domain/why/words-automation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { ask, isNotLoaded, type Leadership, tell } from '../ask-and-tell.ts'
@@ -209,6 +206,7 @@ export async function resetCursor(name: string, flags: ChangeFlags & { to?: stri
 }
 
 export async function createSensor(name: string, flags: ChangeFlags & SourceFlags): Promise<void> {
+  const { newSensorBody } = await import('../../api/automation/sensor-contract.ts')
   const body = parsed(newSensorBody, { name, ...sourceFlags(name, flags), ...keyed(flags) })
   const accepted = await tell(flags, ({ sensors }) => sensors.create(body, currentUser()))
   tellChange(flags, accepted, accepted)
@@ -232,6 +230,7 @@ export async function updateSensor(
       throw new ServoError('invalid', 'no_changes', `no changes given for ${name}`, {
         hint: 'Name what to change, such as --secret SHOP_SECRET_2. servo sensors update --help lists the options.',
       })
+    const { sensorChangesBody } = await import('../../api/automation/sensor-contract.ts')
     return await sensors.update(name, parsed(sensorChangesBody, { ...changes, ...keyed(flags) }), currentUser())
   })
   tellChange(flags, accepted, accepted)

@@ -1,5 +1,5 @@
 import type { WireTick } from '../../api/automation/schedule-contract.ts'
-import { tickStatuses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { tickStatuses } from '../../contract/automation-statuses.ts'
 import { headLine } from '../../domain/why/say.ts'
 import { ask } from '../ask-and-tell.ts'
 import type { Cell } from '../columns.ts'

@@ -1,8 +1,8 @@
+import { tickStatuses } from '../../contract/automation-statuses.ts'
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 import type { RunState } from '../runs/runs.table.ts'
 import type { ScheduleRow } from './schedule-definitions.table.ts'
-import { tickStatuses } from './schedule-ticks.table.ts'
 
 /**
  * A stretch of time in which a schedule had one definition and was either ticking or paused. Its ticks are those after `from` and not

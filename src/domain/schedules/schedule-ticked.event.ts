@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { tickStatuses } from '../../contract/automation-statuses.ts'
 import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
 import { takeOut } from './moments/skipped-spans.ts'
 import { changesRegime, editScheduleState, noteAsked, noteDecided } from './regime.ts'
-import { clockTurn, reasonFacts, scheduleTicks, tickCauses, tickStatuses, turnSuffix } from './schedule-ticks.table.ts'
+import { clockTurn, reasonFacts, scheduleTicks, tickCauses, turnSuffix } from './schedule-ticks.table.ts'
 import { countRun } from './scheduled-runs.ts'
 
 const payload = z

@@ -1,10 +1,9 @@
 import { z } from 'zod'
+import { tickStatuses } from '../../contract/automation-statuses.ts'
 import { col } from '../../model/column.ts'
 import { id, timestamp } from '../../model/envelope.ts'
 import { defineTable } from '../../model/table.ts'
 
-/** In the order of the alphabet, a later one stands: what was skipped or failed may still be triggered, once. */
-export const tickStatuses = ['failed', 'skipped', 'triggered'] as const
 export const tickCauses = ['cron', 'catch_up', 'manual'] as const
 export const skipCodes = ['paused', 'catchup_window', 'catchup_limit', 'overlap', 'no_window', 'condition'] as const
 export const failCodes = ['bad_selection', 'condition_error'] as const

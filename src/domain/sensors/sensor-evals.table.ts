@@ -1,8 +1,7 @@
+import { evalStatuses } from '../../contract/automation-statuses.ts'
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 import type { KeyCount } from './evaluation/besides-runs.ts'
-
-export const evalStatuses = ['triggered', 'no_new_data', 'error', 'skipped_stale_cursor', 'skipped_duplicate'] as const
 
 export const sensorEvals = defineTable({
   name: 'sensor_evals',

@@ -4,7 +4,7 @@ import { SECOND_MS } from '../../lib/time.ts'
 import type { RunState } from '../runs/runs.table.ts'
 import { minutesInWords } from '../schedules/deciding/due.ts'
 import { type BesidesRuns, wordsBesidesRuns } from '../sensors/evaluation/besides-runs.ts'
-import { whyNoNewRun } from '../sensors/evaluation/runs-of-evaluation.ts'
+import { whyNoNewRun } from '../sensors/evaluation/no-new-run.ts'
 import { headLine, type Say, saying, type WordsOf, withPlace } from './say.ts'
 
 const inState = (state: string | null): string => (state === null ? '' : ` (${state.toLowerCase()})`)

@@ -3,8 +3,9 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { promisify } from 'node:util'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AssetDefinition, ProjectManifest, ProjectProblem } from '../../contract/project-manifest.ts'
+import { LoadingProcess } from '../../testing/loading-process.ts'
 
 const scratch = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'servo-project-')))
 afterAll(() => fs.rmSync(scratch, { recursive: true, force: true }))
@@ -14,7 +15,8 @@ type Loaded = { problems?: ProjectProblem[]; manifest?: ProjectManifest; names?:
 
 const config = "import { defineConfig } from 'servo-flow'\nexport default defineConfig({ project: 'shop', dirs: ['assets'] })\n"
 
-function write(files: Files, into = fs.mkdtempSync(path.join(scratch, 'p-'))): string {
+function write(files: Files): string {
+  const into = fs.mkdtempSync(path.join(scratch, 'p-'))
   for (const [name, text] of Object.entries(files)) {
     fs.mkdirSync(path.dirname(path.join(into, name)), { recursive: true })
     fs.writeFileSync(path.join(into, name), text)
@@ -29,13 +31,23 @@ const names = Object.fromEntries(['assets', 'resources', 'schedules', 'sensors']
 const ran = process.argv[3] && project.assets && await eval(process.argv[3])(project)
 console.log('\\n' + JSON.stringify({ problems: project.problems, manifest: project.manifest, names, ran }))`
 
-/** Loads a project in a process of its own, which is the only way to load one. */
-async function load(dir: string, then = ''): Promise<Loaded & { stderr: string }> {
-  const module = new URL('./project.ts', import.meta.url).href
+const module = new URL('./project.ts', import.meta.url).href
+
+/** Loads a project in a process of its own, as commands do. */
+async function loadAlone(dir: string, then = ''): Promise<Loaded & { stderr: string }> {
   const flags = ['--input-type=module', '--eval', loader, module, dir, then]
   const { stdout, stderr } = await promisify(execFile)(process.execPath, flags, { cwd: scratch })
   return { ...(JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as Loaded), stderr }
 }
+
+let loading: LoadingProcess
+beforeAll(() => {
+  loading = new LoadingProcess(module, scratch)
+})
+afterAll(() => loading.end())
+
+/** Loads a project in the process of the others. */
+const load = async (dir: string): Promise<Loaded> => (await loading.load(dir)) as Loaded
 
 /** The problems of a project with these assets. */
 async function problemsOf(assets: Files): Promise<ProjectProblem[]> {
@@ -60,7 +72,7 @@ describe('a project', () => {
       'assets/node_modules/x/index.js': one('in-a-package'),
       'assets/.hidden/x.ts': one('hidden'),
     })
-    const { problems, manifest, stderr } = await load(dir)
+    const { problems, manifest, stderr } = await loadAlone(dir)
     expect(problems).toBeUndefined()
     expect(manifest?.assets.map(({ asset_key, file, line }) => [asset_key, file, line])).toEqual([
       ['a', 'assets/a.ts', 2],
@@ -72,7 +84,7 @@ describe('a project', () => {
 
   test('may be the sample shop', async () => {
     const shop = path.resolve(import.meta.dirname, '../../../test/sdk/shop')
-    const { names, manifest } = await load(shop)
+    const { names, manifest } = await loadAlone(shop)
     expect(names).toEqual({
       assets: expect.arrayContaining(['raw/orders', 'mart/revenue', 'mart/headline', 'ml/forecast']),
       resources: ['shop-api'],
@@ -100,7 +112,7 @@ describe('a project', () => {
         "import { Fatal } from 'servo-flow'\nimport { materialize } from 'servo-flow/test'\nexport const late = [Fatal.name, materialize.name]\n",
     })
     const run = "async (project) => (await (await import('servo-flow/test')).materialize(project.assets.get('a'))).value"
-    expect((await load(dir, run)).ran).toEqual(['Fatal', 'materialize'])
+    expect((await loadAlone(dir, run)).ran).toEqual(['Fatal', 'materialize'])
   })
 
   test('finds an asset that a function made where that function was called', async () => {
@@ -138,14 +150,11 @@ describe('the version of an asset', () => {
   }
 
   test('changes with its module, with what that imports and with the version of packages, and with nothing else', async () => {
-    const dir = write(files)
-    const before = await versions(dir)
+    const before = await versions(write(files))
     expect(before).toMatchObject({ a: expect.stringMatching(/^[0-9a-f]{16}$/), c: 'mine' })
     expect(await versions(write(files)), 'the same code elsewhere').toEqual(before)
     const changedBy = async (name: string, text: string): Promise<string[]> => {
-      write({ [name]: text }, dir)
-      const after = await versions(dir)
-      write({ [name]: (files as Record<string, string>)[name] ?? '' }, dir)
+      const after = await versions(write({ ...files, [name]: text }))
       return Object.keys(after).filter((key) => after[key] !== before[key])
     }
     expect(await changedBy('lib/digits.ts', 'export const digits = 3\n')).toEqual(['a'])
@@ -181,29 +190,24 @@ export const nested = command('nested', { cwd: 'ml', run: ['sh', 'run.sh'], file
   }
 
   test('changes with the files that its command line names and those that it lists, and with nothing else', async () => {
-    const dir = write(files)
-    const versions = async (): Promise<Record<string, string | null | undefined>> => {
-      const { manifest, problems } = await load(dir)
+    const versions = async (changed: Files = {}): Promise<Record<string, string | null | undefined>> => {
+      const { manifest, problems } = await load(write({ ...files, ...changed }))
       expect(problems).toBeUndefined()
       return Object.fromEntries((manifest?.assets ?? []).map(({ asset_key, code_version }) => [asset_key, code_version]))
     }
     const before = await versions()
-    const { manifest } = await load(dir)
+    const { manifest } = await load(write(files))
     expect(manifest?.code_files).toEqual(['conf/*.sql', 'conf/train.yml', 'lib', 'ml/**/*.r', 'ml/run.sh', 'train.py'])
     const changedBy = async (name: string, text: string): Promise<string[]> => {
-      write({ [name]: text }, dir)
-      const after = await versions()
-      const known: Readonly<Record<string, string>> = files
-      if (known[name] === undefined) fs.rmSync(path.join(dir, name))
-      else write({ [name]: known[name] }, dir)
+      const after = await versions({ [name]: text })
       return Object.keys(after).filter((key) => after[key] !== before[key])
     }
     for (const name of ['train.py', 'conf/train.yml', 'conf/a.sql', 'conf/new.sql', 'lib/deep/x.py'])
       expect(await changedBy(name, '2'), name).toEqual(['train'])
     for (const name of ['ml/run.sh', 'ml/sub/x.r']) expect(await changedBy(name, '2'), name).toEqual(['nested'])
     const others = ['other.py', 'conf/note.txt', 'lib/.cache/x', '.env', 'run.sh', 'big.bin']
-    write(Object.fromEntries(others.map((name) => [name, name === 'big.bin' ? 'y'.repeat(2 ** 20 + 1) : '2'])), dir)
-    expect(await versions()).toEqual(before)
+    const changed = Object.fromEntries(others.map((name) => [name, name === 'big.bin' ? 'y'.repeat(2 ** 20 + 1) : '2']))
+    expect(await versions(changed)).toEqual(before)
   })
 
   test('is refused when it lists files that are not there', async () => {
@@ -263,7 +267,7 @@ describe('a project without a usable config', () => {
 describe('a module that cannot be loaded', () => {
   test('is told which package.json makes Node read it as a script, and how to change that', async () => {
     const folder = write({ 'servo.config.ts': `import 'node:fs'\n${config}`, 'package.json': '{ "type": "commonjs" }' })
-    const { problems, stderr } = await load(folder)
+    const { problems, stderr } = await loadAlone(folder)
     expect(stderr, 'the warning of Node is not shown beside it').not.toContain('Failed to load the ES module')
     expect(problems).toMatchObject([
       {

@@ -29,20 +29,22 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
   // What was answered from memory is answered from files.
   const made = (text: string): string[] => text.split('\n').slice(0, 3)
   expect(made(await said('why', 'asset', 'raw/orders'))).toEqual(made(asset))
-  expect((await said('why', 'schedule', 'often')).split('\n')[0]).toMatch(/paused by \w+ at [\d: -]+: enough$/)
-  expect(await said('why', 'schedule', 'often')).toContain('resume it: servo schedules resume often')
+  const still = await said('why', 'schedule', 'often')
+  expect(still.split('\n')[0]).toMatch(/paused by \w+ at [\d: -]+: enough$/)
+  expect(still).toContain('resume it: servo schedules resume often')
   const [run] = (await project.json('runs', 'list', '--limit', '1')) as { run_id: string }[]
-  const failed = await said('why', 'run', run?.run_id ?? '')
+  const answered = async (...args: string[]): Promise<string> => (await project.asked(...args)).stdout
+  const failed = await answered('why', 'run', run?.run_id ?? '')
   expect(failed).toMatch(/ failed: mart\/revenue failed at .*: no such column\\u001b\[2J\n {2}because \w+ requested it at /)
   const answer = (await project.json('why', 'run', run?.run_id ?? '')) as { verdict: string; because: { code: string }[] }
   expect([answer.verdict, answer.because.map(({ code }) => code)]).toEqual([
     'failed',
     ['task_failed', 'asked_by_user', 'selects'],
   ])
-  expect((await said('conflicts')).replace(RUN, 'run_…')).toMatch(
+  expect((await answered('conflicts')).replace(RUN, 'run_…')).toMatch(
     /key k {2}user:k\n {2}first {2}\w+ requested it at [\d: -]+: mart\/revenue, as run_…\n {2}then {3}\w+ requested it at [\d: -]+: raw\/orders\n/,
   )
   expect(await project.json('conflicts')).toMatchObject({ conflicts: [{ kind: 'run_key', run_key: 'user:k' }] })
-  const unknown = await project.servo('why', 'schedule', 'oftn')
+  const unknown = await project.asked('why', 'schedule', 'oftn')
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('Did you mean often?')])
 })

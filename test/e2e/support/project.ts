@@ -4,11 +4,19 @@ import path from 'node:path'
 import { onTestFinished } from 'vitest'
 import { ServoClient } from '../../../src/client/client.ts'
 import { type LocalComponents, localComponents, secretsFile } from '../../../src/server/components.ts'
-import { Servo } from './servo.ts'
+import { type Ran, Servo } from './servo.ts'
+import { asked } from './session.ts'
 
 const CONFIG = `import { defineConfig } from 'servo-flow'
 export default defineConfig({ project: 'shop', dirs: ['assets'], pools: { narrow: 1 } })
 `
+
+/** Commands that end at once and change nothing. */
+const QUESTIONS = new Set([
+  ...['runs list', 'runs show', 'assets list', 'assets show', 'partitions list', 'partitions status', 'partitions keys'],
+  ...['schedules list', 'schedules show', 'schedules ticks', 'sensors list', 'sensors show', 'sensors evals'],
+  ...['why run', 'why asset', 'why schedule', 'conflicts'],
+])
 
 /** A project in a folder of its own, with what a user's project has: a config, modules, and packages. */
 export class TestProject {
@@ -51,9 +59,15 @@ export class TestProject {
     return await this.begin(args).ended
   }
 
+  /** The answer to a question, from a process that stays: the same code without the start, which costs more than the answer. */
+  async asked(...args: string[]): Promise<Ran> {
+    return await asked(this.dir, ...args)
+  }
+
   /** What a command prints with --json. */
   async json(...args: string[]) {
-    const { stdout, stderr, code } = await this.servo(...args, '--json')
+    const isQuestion = QUESTIONS.has(args.slice(0, 2).join(' '))
+    const { stdout, stderr, code } = await (isQuestion ? this.asked(...args, '--json') : this.servo(...args, '--json'))
     if (code !== 0) throw new Error(`servo ${args.join(' ')} ended with ${code}: ${stderr}`)
     return JSON.parse(stdout)
   }

@@ -45,4 +45,21 @@ export class Session {
   end(): void {
     this.#child.disconnect()
   }
+
+  /** Lets the process of the tests end without it; it ends with them. */
+  unref(): void {
+    this.#child.unref()
+    this.#child.channel?.unref()
+  }
+}
+
+let asking: Session | undefined
+
+/** Asks a question of a project in a process that all tests of this process share. */
+export async function asked(cwd: string, ...args: readonly string[]): Promise<Ran> {
+  if (asking === undefined) {
+    asking = new Session()
+    asking.unref()
+  }
+  return await asking.servo(cwd, ...args)
 }

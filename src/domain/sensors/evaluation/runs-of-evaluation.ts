@@ -29,17 +29,3 @@ export function runsOfEvaluation(
 
 /** Each run once. */
 export const idsOfRuns = (runs: readonly RunOfEvaluation[]): string[] => [...new Set(runs.map(({ run_id }) => run_id))]
-
-/** How runs and moments are written where the text is shown. */
-export interface Writing {
-  readonly run?: (runId: string) => string
-  readonly when: (moment: string) => string
-}
-
-/** Why a request made no new run. */
-export function whyNoNewRun({ run_id, run_key, key, conflict, requested_at }: RunOfEvaluation, { run, when }: Writing): string {
-  const by = `by ${run?.(run_id) ?? run_id} at ${when(requested_at)}`
-  return conflict
-    ? `key ${key ?? run_key} was used for another request ${by} (servo conflicts)`
-    : `key ${key ?? run_key} was used ${by}`
-}
