@@ -105,6 +105,10 @@ const BROKEN: readonly (readonly [string, Readonly<Record<string, string | null>
     { 'assets/a.ts': sdk('command', "export const a = command('a', { run: ['python', 'x.py'], files: ['ml/*.py'] })") },
   ],
   [
+    'a NUL in the command line of a command',
+    { 'assets/a.ts': sdk('command', "export const a = command('a', {\n  run: ['sh', '-c', 'echo \\0'],\n})") },
+  ],
+  [
     'a cron expression that is none',
     { 'assets/a.ts': sdk('schedule', "export const nightly = schedule('nightly', { cron: '0 25 * * *', select: ['good'] })") },
   ],
