@@ -39,9 +39,13 @@ export async function runProgram({ words, cwd, env, signal, print, describing }:
     print('stderr', chunk)
   })
   let killing: NodeJS.Timeout | undefined
+  let isKilled = false
   const stop = (): void => {
     signalProgram(child.pid, 'SIGTERM')
-    killing = setTimeout(() => signalProgram(child.pid, 'SIGKILL'), GRACE_MS)
+    killing = setTimeout(() => {
+      isKilled = true
+      signalProgram(child.pid, 'SIGKILL')
+    }, GRACE_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -50,7 +54,10 @@ export async function runProgram({ words, cwd, env, signal, print, describing }:
       child.once('close', (...how) => resolve(how))
       child.once('exit', (...how) => setTimeout(() => resolve(how), DRAIN_MS).unref())
     })
-    if (code !== 0) throw badEnd(file, code, ended, redactedEnd(stderr, TAIL, describing.redact ?? String))
+    if (code !== 0) {
+      const how = isKilled ? `did not stop when ${whyStopped(signal)}, so it was killed` : endOf(code, ended)
+      throw errorOfProgram(`${file} ${how}`, redactedEnd(stderr, TAIL, describing.redact ?? String).trim())
+    }
   } catch (error) {
     throw hasErrorCode(error, 'ENOENT') ? missing(file, cwd) : error
   } finally {
@@ -73,11 +80,14 @@ function signalProgram(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null, stderr: string): Error {
+function endOf(code: number | null, signal: NodeJS.Signals | null): string {
   const killed = signal === 'SIGKILL' || code === 137
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-  return errorOfProgram(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`, stderr.trim())
+  return `${how}${killed ? ', most likely because memory ran out' : ''}`
 }
+
+const whyStopped = ({ reason }: AbortSignal): string =>
+  reason instanceof Error && reason.name === 'TimeoutError' ? 'its timeout had passed' : 'the run was cancelled'
 
 function missing(file: string, cwd: string): Error {
   return existsSync(cwd)
