@@ -5,6 +5,7 @@ import type { PartitionStatus, StatusApi } from '../../api/status-contract.ts'
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { ServoError } from '../../lib/error.ts'
 import { readKey } from '../../partitions/key.ts'
+import { materializeCommand } from '../../server/materialize-command.ts'
 import { checkStoredPath, throwMissing } from '../../worker/values/stored-file.ts'
 import { ask } from '../ask-and-tell.ts'
 import { wholeNumber } from '../flags.ts'
@@ -186,20 +187,12 @@ const noColumns = (key: string): ServoError =>
   })
 
 function neverMaterialized(definition: AssetDefinition, partition: string | undefined): ServoError {
-  const { asset_key, kind, uri, partitions, inputs, deps } = definition
+  const { asset_key, kind, uri } = definition
   if (kind === 'source') return storesNothing(asset_key, uri)
-  // A run without its inputs would be refused.
-  const isFirst = Object.keys(inputs).length + deps.length === 0
-  const selection = isFirst ? asset_key : `'+key:"${asset_key}"'`
-  const flag = partition !== undefined ? ` --partition '${partition}'` : partitions ? ` --partition '*' --missing` : ''
-  return new ServoError(
-    'not_found',
-    'never_materialized',
-    `${nameOf(asset_key, partition)} was never materialized, or was wiped`,
-    {
-      hint: `Materialize it: servo run ${selection}${flag}`,
-    },
-  )
+  const what = nameOf(asset_key, partition)
+  return new ServoError('not_found', 'never_materialized', `${what} was never materialized, or was wiped`, {
+    hint: `Materialize it: ${materializeCommand(definition, partition)}`,
+  })
 }
 
 function noValue({ asset_key, kind, uri }: AssetDefinition, partition: string | undefined): ServoError {
