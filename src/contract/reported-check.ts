@@ -50,7 +50,9 @@ export function findingText({ metadata }: Pick<ReportedCheck, 'metadata'>): stri
 /** True if a message has this fact already: `rows: 0` in `0 rows, at least 1 expected`, or every item of a list. */
 function isSaid(fact: unknown, message: string): boolean {
   const words = ` ${message.replaceAll(/[\s,:;()]+/g, ' ')} `
-  return (Array.isArray(fact) ? fact : [fact]).every((item) => words.includes(` ${String(item).replaceAll(/[\s,:;()]+/g, ' ')} `))
+  return (Array.isArray(fact) ? fact : [fact]).every((item) =>
+    words.includes(` ${String(item).replaceAll(/[\s,:;()]+/g, ' ')} `),
+  )
 }
 
 /** `one row per id (3 duplicate values of id: 7, 9, 12)` */

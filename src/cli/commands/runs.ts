@@ -179,6 +179,7 @@ function printEntry(entry: RunLogEntry, flags: LogFlags): void {
   }
   const time = colours.dim(new Date(entry.at).toTimeString().slice(0, 8))
   const level = entry.level && entry.level !== 'info' ? `${entry.level.toUpperCase()} ` : ''
-  for (const line of logText(entry).replace(/\n$/, '').split('\n'))
-    print(`${time} ${colours.dim(`${printable(entry.task_key)} │`)} ${level}${printable(line)}`)
+  const begin = `${time} ${colours.dim(`${printable(entry.task_key)} │`)} ${level}`
+  const lines = logText(entry).replace(/\n$/, '').split('\n')
+  print(lines.map((line) => begin + printable(line)).join('\n'))
 }

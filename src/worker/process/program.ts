@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { PROGRAM_ERROR } from '../../contract/error-detail.ts'
 import { hasErrorCode } from '../../lib/error.ts'
 import { LONGEST_SECRET, redactedEnd } from '../../lib/redactor.ts'
 import { type DescribingErrors, errorOfProgram } from '../../sdk/described-error.ts'
@@ -56,7 +57,9 @@ export async function runProgram({ words, cwd, env, signal, print, describing }:
     })
     if (code !== 0) {
       const how = isKilled ? `did not stop when ${whyStopped(signal)}, so it was killed` : endOf(code, ended)
-      throw errorOfProgram(`${file} ${how}`, redactedEnd(stderr, TAIL, describing.redact ?? String).trim())
+      const error = errorOfProgram(`${file} ${how}`, redactedEnd(stderr, TAIL, describing.redact ?? String).trim())
+      error.name = PROGRAM_ERROR
+      throw error
     }
   } catch (error) {
     throw hasErrorCode(error, 'ENOENT') ? missing(file, cwd) : error

@@ -20,6 +20,7 @@ export const total = table('web/all', {
 export const stubborn = command('stubborn', {
   run: ['sh', '-c', "trap '' TERM; echo waiting >&2; while true; do sleep 0.1; done"],
 })
+export const noisy = command('noisy', { run: ['sh', '-c', 'seq -f "line %g" 8 >&2; exit 3'] })
 export const fresh = asset('fresh', { partitions: keys(['a', 'b']), run: () => 1 })
 export const long = command('long', { run: ['sh', '-c', 'echo ' + 'a'.repeat(300)] })
 `
@@ -36,14 +37,17 @@ test('servo run goes on when its reader has gone, and its exit code is that of t
   project.remove('assets/broken.ts')
 })
 
-test('a program that Servo killed is not said to have run out of memory', async () => {
-  const run = project.begin(['run', 'stubborn'])
+test('a program that Servo killed is not said to have run out of memory, and output is not repeated', async () => {
+  const run = project.begin(['run', 'stubborn', 'noisy'])
   await run.says(/waiting/)
+  await run.says(/failed .*noisy/)
   run.kill('SIGINT')
   expect(await run.ended).toMatchObject({
     code: 130,
     stdout: expect.stringContaining('sh did not stop when the run was cancelled, so it was killed'),
   })
+  // All of it while the program runs, and its end below the run.
+  expect(['line 1', 'line 4', 'line 5', 'line 8'].map((line) => run.shown.split(`${line}\n`).length - 1)).toEqual([1, 1, 2, 2])
 })
 
 test('the command that a hint offers works as it is', async () => {
@@ -57,6 +61,7 @@ test('the command that a hint offers works as it is', async () => {
     `servo run '+key:"web/all"' --missing`,
     'servo run fresh --missing',
   ])
+  expect((await shell('servo run *', project.dir)).stderr).toMatch(/hint: .*Quote it: servo run '\*'\n$/)
   const ran = await shell(`${hints[0]} --dry-run && ${hints[2]} --dry-run`, project.dir)
   expect(ran).toMatchObject({ code: 0, stderr: '' })
 })
