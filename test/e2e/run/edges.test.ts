@@ -33,7 +33,7 @@ test('servo run goes on when its reader has gone, and its exit code is that of t
   expect(stdout).toMatch(/^(?:.*\n){3}1\n$/)
   expect(await project.json('runs', 'list')).toMatchObject([{ state: 'FAILED', tasks_succeeded: 12, tasks_failed: 1 }])
   project.write('assets/broken.ts', 'export const x = (\n')
-  expect((await shell('servo check | true; echo "${PIPESTATUS[0]}"', project.dir)).stdout).toBe('1\n')
+  expect((await shell('servo check | true; echo "$PIPESTATUS"', project.dir)).stdout).toBe('1\n')
   project.remove('assets/broken.ts')
 })
 
