@@ -36,6 +36,7 @@ export function showBelow(lines: LinesBelow | undefined): void {
 }
 
 function write(stream: NodeJS.WriteStream, text: string): void {
+  if (isUnread && stream === process.stdout) return
   below?.hide()
   stream.write(`${text}\n`)
   below?.draw()
@@ -104,15 +105,30 @@ export function note(text: string): void {
   complain(json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text)))
 }
 
-/** `servo query … | head` closes the output before the command is done, which is not an error. A full disk is one. */
+let isUnread = false
+let endsUnread = false
+/** From now on the command does nothing but print an answer that may be long or never end: without a reader it ends. */
+export function endWhenUnread(): void {
+  endsUnread = true
+}
+
+/**
+ * `servo run … | head` closes the output before the command is done, which is not an error. The command goes on silently, because others
+ * rely on its work and on its exit code. A full disk is an error.
+ */
 let isWatched = false
 export function watchOutput(): void {
+  endsUnread = false
   if (isWatched) return
   isWatched = true
-  process.stderr.on('error', () => process.exit())
+  // Nobody is left to be told.
+  process.stderr.on('error', () => undefined)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    fail(new ServoError('unavailable', 'output_failed', `the output cannot be written: ${error.message}`, { cause: error }))
+    if (isUnread) return
+    isUnread = error.code === 'EPIPE'
+    if (isUnread && !endsUnread) return
+    if (!isUnread)
+      fail(new ServoError('unavailable', 'output_failed', `the output cannot be written: ${error.message}`, { cause: error }))
     process.exit()
   })
 }

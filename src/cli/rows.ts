@@ -3,10 +3,11 @@ import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
 import { type Cell, cutText, fitWidths, LEAST_WIDTH, line, widestOf } from './columns.ts'
 import { checkFields } from './json/chosen-fields.ts'
-import { chosenColumns, colours, errorColours, printable, screenWidth } from './output.ts'
+import { chosenColumns, colours, endWhenUnread, errorColours, printable, screenWidth } from './output.ts'
 
 /** Waits for a slow reader of our output, so that a large answer is never held in memory. */
 async function write(text: string): Promise<void> {
+  endWhenUnread()
   if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }
 

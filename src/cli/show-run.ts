@@ -98,8 +98,10 @@ export class RunPrinter {
   }
 
   #say(taskKey: string, text: string): void {
-    for (const each of text.replace(/\n$/, '').split('\n'))
-      print(`  ${colours.dim(`${printable(taskKey)} │`)} ${printable(each)}`)
+    const begin = `  ${colours.dim(`${printable(taskKey)} │`)} `
+    const lines = text.replace(/\n$/, '').split('\n')
+    // In one write: a program may print a million lines, and a write for each would hold it up.
+    print(lines.map((each) => begin + printable(each)).join('\n'))
   }
 }
 

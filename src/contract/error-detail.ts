@@ -61,8 +61,11 @@ function linesOf(message: string, { type, code, stack }: Omit<ErrorDetail, 'caus
   return [`${begin}${first}${end}`, ...rest, ...frames]
 }
 
+/** The type of an error whose stack is what a program printed last on standard error. The log has all of that. */
+export const PROGRAM_ERROR = 'ProgramError'
+
 /** Says nothing that the message does not. */
-const isCommon = (type: string): boolean => type === 'Error' || type === 'ServoError'
+const isCommon = (type: string): boolean => ['Error', 'ServoError', PROGRAM_ERROR].includes(type)
 
 /** The message with the last cause, which often says more than the message: `fetch failed: connect ECONNREFUSED`. */
 export function messageWithCause(message: string, detail: ErrorDetail | null | undefined): string {

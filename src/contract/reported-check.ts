@@ -37,16 +37,22 @@ const MAX_FINDING = 300
 export function findingText({ metadata }: Pick<ReportedCheck, 'metadata'>): string {
   const { message, ...facts } = metadata ?? {}
   const { error, ...others } = facts
-  const text =
-    typeof message === 'string'
-      ? message
-      : typeof error === 'string'
-        ? `it threw: ${error}`
-        : Object.entries(others)
-            .map(([name, fact]) => `${name}=${typeof fact === 'string' ? fact : JSON.stringify(fact)}`)
-            .join(' ')
+  const isThrown = typeof message !== 'string' && typeof error === 'string'
+  const said = typeof message === 'string' ? [message] : isThrown ? [`it threw: ${error}`] : []
+  const found = Object.entries(isThrown ? others : facts)
+    .filter(([, fact]) => typeof message !== 'string' || !isSaid(fact, message))
+    .map(([name, fact]) => `${name}=${typeof fact === 'string' ? fact : JSON.stringify(fact)}`)
+  const text = [...said, ...found].join(' ')
   const line = text.replaceAll(/\s*\n\s*/g, ' ')
   return line.length > MAX_FINDING ? `${line.slice(0, MAX_FINDING)}…`.toWellFormed() : line
+}
+
+/** True if a message has this fact already: `rows: 0` in `0 rows, at least 1 expected`, or every item of a list. */
+function isSaid(fact: unknown, message: string): boolean {
+  const words = ` ${message.replaceAll(/[\s,:;()]+/g, ' ')} `
+  return (Array.isArray(fact) ? fact : [fact]).every((item) =>
+    words.includes(` ${String(item).replaceAll(/[\s,:;()]+/g, ' ')} `),
+  )
 }
 
 /** `one row per id (3 duplicate values of id: 7, 9, 12)` */

@@ -4,6 +4,7 @@ import { ServoError } from '../lib/error.ts'
 import { isObject } from '../lib/is-object.ts'
 import { quoteName, quoteText } from '../lib/sql/sql-text.ts'
 import { checkStoredPath } from '../worker/values/stored-file.ts'
+import { materializeCommand } from './materialize-command.ts'
 
 /*
  * Assets as views: the data of their current materializations, with the partition as columns. Views are made of what the state says,
@@ -26,6 +27,8 @@ export interface ViewedAsset {
   readonly ending: 'parquet' | 'json' | 'bin'
   readonly kind: string
   readonly dimensions: readonly Dimension[]
+  /** The command that materializes it. */
+  readonly command: string
 }
 
 interface Dimension {
@@ -57,20 +60,21 @@ const definedIn = ({ asset_key, definition, renamed_from, removed }: Members): D
 const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
 
 /**
- * The assets of a graph, from the rows of `DEFINITIONS`. A view is called as its asset. If a table of the state is called so, or an asset that
- * differs only in case, which SQL does not tell apart, `asset/` comes before it.
+ * The assets of a graph, from the rows of `DEFINITIONS`. A view is called as its asset. If a table of the state is called so, `asset/` comes
+ * before it.
  */
 export function viewedAssets(rows: readonly Members[], taken: readonly string[]): ViewedAsset[] {
   const defined = new Map(rows.map(definedIn).map((each) => [each.key, each]))
   const tables = new Set(taken.map((name) => name.toLowerCase()))
   const names = new Set(tables)
   const free = (name: string): string => (names.has(name.toLowerCase()) ? free(`asset/${name}`) : name)
-  const present = [...defined.values()].filter(({ removed }) => !removed)
+  const alike = alikeKeys(rows)
+  const present = [...defined.values()].filter(({ key, removed }) => !removed && !alike.has(key.toLowerCase()))
   // Assets that keep their name come first, so that none has to give way to a name that was made up.
   const [keeping, giving] = [false, true].map((isTaken) =>
     present.filter(({ key }) => tables.has(key.toLowerCase()) === isTaken),
   )
-  return [...(keeping ?? []), ...(giving ?? [])].map(({ key, definition: { io, kind, partitions } }) => {
+  return [...(keeping ?? []), ...(giving ?? [])].map(({ key, definition: { io, kind, partitions, inputs, deps } }) => {
     const name = free(key)
     names.add(name.toLowerCase())
     return {
@@ -80,8 +84,27 @@ export function viewedAssets(rows: readonly Members[], taken: readonly string[])
       ending: io === 'parquet' || io === 'json' ? io : 'bin',
       kind: String(kind),
       dimensions: dimensionsOf(partitions),
+      command: materializeCommand({
+        asset_key: key,
+        inputs: membersOf(inputs),
+        deps: Array.isArray(deps) ? deps : [],
+        partitions,
+      }),
     }
   })
+}
+
+/**
+ * Keys that differ only in case, by how they read in lower case. SQL cannot distinguish them, so none of them is a view. A project with such keys is
+ * refused; its state may be older than that rule.
+ */
+function alikeKeys(rows: readonly Members[]): Map<string, string[]> {
+  const present = rows.map(definedIn).filter(({ removed }) => !removed)
+  const byName = Map.groupBy(
+    present.map(({ key }) => key),
+    (key) => key.toLowerCase(),
+  )
+  return new Map([...byName].filter(([, keys]) => keys.length > 1))
 }
 
 /** As `keysOfAsset` has it, which follows the rows in memory. */
@@ -209,7 +232,9 @@ export async function makeAssetViews(
   run: RunSql,
   { taken, fileOf, ...place }: Looking,
 ): Promise<MoreViews> {
-  const all = viewedAssets(await run(DEFINITIONS), taken)
+  const definitions = await run(DEFINITIONS)
+  for (const [name, keys] of alikeKeys(definitions)) if (asked.has(name)) throw ambiguousName(keys)
+  const all = viewedAssets(definitions, taken)
   const wanted = all.filter(({ name }) => asked.has(name.toLowerCase()))
   const names = all.map(({ name }) => name)
   if (wanted.length === 0) return { names, folders: [], absent: new Map() }
@@ -247,12 +272,17 @@ function checkLies(asset: ViewedAsset | undefined, path: string, id: string): vo
   })
 }
 
-function nothingToShow({ key, kind }: ViewedAsset): ServoError {
+const ambiguousName = (keys: readonly string[]): ServoError =>
+  new ServoError('invalid', 'ambiguous_name', `${keys.join(' and ')} differ only in case, which SQL ignores`, {
+    hint: 'Rename one of the assets, or use servo show.',
+  })
+
+function nothingToShow({ key, kind, command }: ViewedAsset): ServoError {
   const why =
     kind === 'source'
       ? `${key} is a source: Servo stores none of its data`
       : `${key} has nothing to show: it was never materialized, was wiped, or keeps its own data`
   return new ServoError('not_found', 'no_value', why, {
-    hint: kind === 'source' ? 'Query what is made from it.' : `Materialize it: servo run ${key}`,
+    hint: kind === 'source' ? 'Query what is made from it.' : `Materialize it: ${command}`,
   })
 }

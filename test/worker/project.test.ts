@@ -109,7 +109,10 @@ describe('a worker process with a project', () => {
         pool.cancel(work.attempt_id, { graceMs: 60_000 })
       },
     })
-    expect((await result).outcome).toBe('CANCELLED')
+    expect(await result).toMatchObject({
+      outcome: 'CANCELLED',
+      error: { message: 'sh did not stop when the run was cancelled, so it was killed' },
+    })
     expect(pids).toHaveLength(2)
     await until(() => !pids.some(isAlive))
   })

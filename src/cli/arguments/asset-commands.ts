@@ -35,7 +35,7 @@ export function assetCommands(program: Command): void {
 
   projectCommand(program, 'show <asset>', 'show the rows or the value of an asset')
     .option('--partition <partition>', 'only this partition, or a range such as 2025-01-01..2025-01-31')
-    .option('--limit <number>', 'how many rows (default: 50)')
+    .option('--limit <number>', 'how many rows (default: 50; all of them in a pipe or file as JSON or CSV)')
     .addOption(
       new Option('--format <format>', 'output format (default: table)').choices(['table', 'json', 'csv']).conflicts('json'),
     )

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { AcceptedRun, RunsApi } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
@@ -39,7 +40,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
     ...(only.length > 0 && { only }),
   }
   if (flags.dryRun) {
-    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofNext: true })
+    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofNext: true }).catch(unlessExpanded(selection))
     if (flags.json) printJson(preview)
     else printPreview(preview)
     return
@@ -51,7 +52,8 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
     ...(flags.priority !== undefined && { priority: wholeNumber('--priority', flags.priority, { min: -1_000, max: 1_000 }) }),
   }
   try {
-    await requestRun(flags, (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace()))
+    const request: Request = (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace())
+    await requestRun(flags, request).catch(unlessExpanded(selection))
   } catch (error) {
     if (!isServoError(error, 'conflict') || error.code !== 'nothing_to_do') throw error
     if (flags.json) printJson({ run_id: null, nothing_to_do: error.message })
@@ -59,16 +61,27 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   }
 }
 
+/** A shell replaces an unquoted `*` by the names of files, which are no assets. */
+const unlessExpanded =
+  (selection: readonly string[]) =>
+  (error: unknown): never => {
+    const isRefused = isServoError(error) && (error.kind === 'invalid' || error.kind === 'not_found')
+    if (!isRefused || selection.length === 0 || !selection.every((word) => existsSync(word))) throw error
+    throw new ServoError(error.kind, error.code, error.message, {
+      hint: "These are names of files: the shell put them in place of *. Quote it: servo run '*'",
+      cause: error,
+    })
+  }
+
 const nothingSelected = (): ServoError =>
   new ServoError('invalid', 'selection_missing', 'no assets selected', {
     hint: "Name assets: servo run mart/revenue, or servo run '*' for all. Or run what is stale: servo run --stale",
   })
 
+type Request = (runs: RunsApi, request_id: string) => Promise<AcceptedRun>
+
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
-export async function requestRun(
-  flags: RequestFlags,
-  asked: (runs: RunsApi, request_id: string) => Promise<AcceptedRun>,
-): Promise<void> {
+export async function requestRun(flags: RequestFlags, asked: Request): Promise<void> {
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)

@@ -4,7 +4,18 @@ import { ServoError } from '../../lib/error.ts'
 import { ask, type Leadership, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell, tableRows } from '../columns.ts'
 import { choiceOf, limitFlag, RUN_STATES, spanFlags, wholeNumber } from '../flags.ts'
-import { colours, headsOf, note, print, printable, printJson, printJsonLine, printTable, screenWidth } from '../output.ts'
+import {
+  colours,
+  endWhenUnread,
+  headsOf,
+  note,
+  print,
+  printable,
+  printJson,
+  printJsonLine,
+  printTable,
+  screenWidth,
+} from '../output.ts'
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { printChecks, warningsOf } from '../results/checks.ts'
 import { printFailures } from '../results/failures.ts'
@@ -132,6 +143,7 @@ export interface LogFlags extends ProjectFlags {
 export async function showLogs(runId: string, flags: LogFlags): Promise<void> {
   const attempt = flags.attempt === undefined ? undefined : wholeNumber('--attempt', flags.attempt, { min: 1, max: 1_000_000 })
   const query = { task: flags.task, attempt }
+  endWhenUnread()
   await ask(flags, async ({ runs }, leader) => {
     if (flags.follow && leader === 'answers') return await followLogs(runs, runId, query, flags)
     for await (const entry of runs.logs(runId, query)) printEntry(entry, flags)
@@ -167,6 +179,7 @@ function printEntry(entry: RunLogEntry, flags: LogFlags): void {
   }
   const time = colours.dim(new Date(entry.at).toTimeString().slice(0, 8))
   const level = entry.level && entry.level !== 'info' ? `${entry.level.toUpperCase()} ` : ''
-  for (const line of logText(entry).replace(/\n$/, '').split('\n'))
-    print(`${time} ${colours.dim(`${printable(entry.task_key)} │`)} ${level}${printable(line)}`)
+  const begin = `${time} ${colours.dim(`${printable(entry.task_key)} │`)} ${level}`
+  const lines = logText(entry).replace(/\n$/, '').split('\n')
+  print(lines.map((line) => begin + printable(line)).join('\n'))
 }

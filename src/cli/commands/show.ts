@@ -4,7 +4,9 @@ import type { QueryResult } from '../../adapters/duckdb/read-only-query.ts'
 import type { PartitionStatus, StatusApi } from '../../api/status-contract.ts'
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { ServoError } from '../../lib/error.ts'
+import { shellWord } from '../../lib/process/shell-word.ts'
 import { readKey } from '../../partitions/key.ts'
+import { materializeCommand } from '../../server/materialize-command.ts'
 import { checkStoredPath, throwMissing } from '../../worker/values/stored-file.ts'
 import { ask } from '../ask-and-tell.ts'
 import { wholeNumber } from '../flags.ts'
@@ -25,8 +27,10 @@ const SHOWN_ROWS = 50
 
 /** Shows the rows or the value that the current materializations of an asset stored. */
 export async function showValue(key: string, flags: ShowFlags): Promise<void> {
-  const limit = flags.limit === undefined ? SHOWN_ROWS : wholeNumber('--limit', flags.limit, { min: 1, max: MAX_ROWS })
   const format = flags.json ? 'json' : (flags.format ?? 'table')
+  // What another program reads is whole; a person looks at the first rows.
+  const isExport = flags.limit === undefined && format !== 'table' && !process.stdout.isTTY
+  const limit = isExport ? MAX_ROWS : wholeNumber('--limit', flags.limit ?? String(SHOWN_ROWS), { min: 1, max: MAX_ROWS })
   const readValue = await valueReader(findProject(flags))
   const found = await ask(
     flags,
@@ -37,6 +41,7 @@ export async function showValue(key: string, flags: ShowFlags): Promise<void> {
     },
     { ofCode: true },
   )
+  if (isExport && found.isMore) throw tooManyRows(key)
   const [first] = found.rows
   // One value is shown as it is; several are rows of a table.
   if (found.isOne && first !== undefined && first.kind === 'json' && format !== 'csv') {
@@ -160,13 +165,18 @@ function tableOf(shown: readonly ShownRow[]): QueryResult {
   }
 }
 
-/** A table may have a column of this name itself. */
-const freeName = (name: string, taken: readonly string[]): string => (taken.includes(name) ? freeName(`_${name}`, taken) : name)
+/** A table may have a column of this name itself. Then the one of the partition is called as `servo query` calls it. */
+function freeName(name: string, taken: readonly string[]): string {
+  for (let number = 0; ; number++) {
+    const free = number === 0 ? name : `${name}_${number}`
+    if (!taken.includes(free)) return free
+  }
+}
 
-/** A value of a row as JSON has it. Nothing is lost: whole numbers that JSON cannot hold exactly become text. */
+/** A value of a row as JSON has it. Nothing is lost: JSON cannot hold every bigint exactly, so all of them are text, as in their whole column. */
 function plainOf(value: unknown): Plain {
   if (value === null || value === undefined) return null
-  if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value)
+  if (typeof value === 'bigint') return String(value)
   if (typeof value === 'number') return Number.isFinite(value) ? value : String(value)
   if (value instanceof Date) return value.toISOString()
   if (value instanceof Uint8Array) return Buffer.from(value).toString('base64')
@@ -180,26 +190,23 @@ const nameOf = (key: string, partition: string | undefined): string => (partitio
 const noPartitions = (key: string): ServoError =>
   new ServoError('invalid', 'no_partitions', `${key} has no partitions`, { hint: 'Leave --partition out.' })
 
+const tooManyRows = (key: string): ServoError =>
+  new ServoError('invalid', 'too_many_rows', `${key} has more than ${MAX_ROWS.toLocaleString('en')} rows`, {
+    hint: `Use servo query ${shellWord(`from "${key}"`)} --csv (or --json), which prints any number, or choose some with --limit.`,
+  })
+
 const noColumns = (key: string): ServoError =>
   new ServoError('invalid', 'unknown_field', `${key} is a JSON value, not a table, so there are no columns to choose`, {
     hint: `Use servo show ${key} --json alone.`,
   })
 
 function neverMaterialized(definition: AssetDefinition, partition: string | undefined): ServoError {
-  const { asset_key, kind, uri, partitions, inputs, deps } = definition
+  const { asset_key, kind, uri } = definition
   if (kind === 'source') return storesNothing(asset_key, uri)
-  // A run without its inputs would be refused.
-  const isFirst = Object.keys(inputs).length + deps.length === 0
-  const selection = isFirst ? asset_key : `'+key:"${asset_key}"'`
-  const flag = partition !== undefined ? ` --partition '${partition}'` : partitions ? ` --partition '*' --missing` : ''
-  return new ServoError(
-    'not_found',
-    'never_materialized',
-    `${nameOf(asset_key, partition)} was never materialized, or was wiped`,
-    {
-      hint: `Materialize it: servo run ${selection}${flag}`,
-    },
-  )
+  const what = nameOf(asset_key, partition)
+  return new ServoError('not_found', 'never_materialized', `${what} was never materialized, or was wiped`, {
+    hint: `Materialize it: ${materializeCommand(definition, partition)}`,
+  })
 }
 
 function noValue({ asset_key, kind, uri }: AssetDefinition, partition: string | undefined): ServoError {

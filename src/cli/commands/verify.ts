@@ -21,6 +21,7 @@ export async function verifyCommand(folder: string | undefined, flags: Workspace
   else print(`${colours.red('not ok')}   ${report.problems.length} problems in ${what}`)
   if (report.relaid.length > 0)
     print(`         ${report.relaid.length} files were written by another version of Servo; their rows are the same`)
-  if (report.unfolded.length > 0) print(`         ${report.unfolded.length} segments are not folded yet`)
+  if (report.unfolded.length > 0)
+    print(`         ${report.unfolded.length === 1 ? '1 segment is' : `${report.unfolded.length} segments are`} not folded yet`)
   if (report.parked > 0) print(`         ${report.parked} events wait for others (see the table parked_events)`)
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { JSON_FIELDS, PRINTS_ROWS } from './fields.ts'
+import { DRY_RUN, JSON_FIELDS, PRINTS_ROWS } from './fields.ts'
 
 /** `runs list`, whichever alias was typed. */
 function wordsOf(command: Command): string {
@@ -71,7 +71,11 @@ export function chosenFields(command: Command, given: unknown): readonly string[
     throw new ServoError('invalid', 'bad_flag', `servo ${words} --json prints whole events, so no fields can be chosen`, {
       hint: `Use servo ${words} --json alone, and choose with another program (jq).`,
     })
-  checkFields(names, known)
+  const isDry = words !== 'run' || command.opts()['dryRun'] === true
+  checkFields(
+    names,
+    known.filter((name) => isDry || !DRY_RUN.includes(name)),
+  )
   return names
 }
 

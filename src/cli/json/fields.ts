@@ -25,6 +25,8 @@ const RUN = [
   'cancel_reason',
   'finished_at',
 ]
+/** What `servo run --dry-run` alone prints. `servo runs show` has the tasks of a run. */
+export const DRY_RUN: readonly string[] = ['tasks', 'groups']
 const RAN = [...RUN, 'failures', 'checks', 'warnings', 'created', 'rerun_of', 'left_out', 'nothing_to_do']
 
 const ASSET = ['asset_key', 'kind', 'group', 'description', 'partitions', 'upstream', 'downstream']
@@ -90,7 +92,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   init: ['folder', 'project', 'wrote', 'left', 'added', 'kept', 'installed', 'ms'],
   check: ['ok', 'problems', 'checked', 'unchecked'],
   doctor: ['ok', 'findings'],
-  run: [...RAN, 'tasks', 'groups'],
+  run: [...RAN, ...DRY_RUN],
   'runs list': [...RUN, 'asked_by'],
   'runs show': ['run', 'tasks', 'attempts'],
   'runs cancel': ['run_id'],

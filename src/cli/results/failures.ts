@@ -1,5 +1,5 @@
 import type { WireAttempt, WireTask } from '../../api/run-contract.ts'
-import { errorLines } from '../../contract/error-detail.ts'
+import { errorLines, PROGRAM_ERROR } from '../../contract/error-detail.ts'
 import { colours, print, printable } from '../output.ts'
 
 /** A task as it is now, with its newest attempt. */
@@ -22,9 +22,18 @@ const shortened = (line: string): string => (line.length > SHOWN_WIDTH ? `${line
 export function failureLines({ task, attempt }: TaskNow): string[] {
   const message = task.error_message ?? attempt?.error_message
   if (!message || (task.state !== 'FAILED' && task.state !== 'RETRY_WAIT')) return []
-  const lines = errorLines(message, attempt?.error_detail)
+  const lines = errorLines(message, withoutOutput(attempt?.error_detail))
   const more = lines.length > SHOWN_LINES ? [`… and ${lines.length - SHOWN_LINES} more lines`] : []
   return [...lines.slice(0, SHOWN_LINES), ...more].map((line) => printable(shortened(line)))
+}
+
+/** As much of the output of a program as says why it failed, and where the asset is declared. All of it was printed while the program ran, and is in the log. */
+const SHOWN_OUTPUT = 5
+
+function withoutOutput(detail: WireAttempt['error_detail'] | undefined): WireAttempt['error_detail'] | undefined {
+  const printed = detail?.type === PROGRAM_ERROR ? (detail.stack?.split('\n') ?? []) : []
+  if (!detail || printed.length <= SHOWN_OUTPUT) return detail
+  return { ...detail, stack: ['…', ...printed.slice(-SHOWN_OUTPUT)].join('\n') }
 }
 
 /** Prints below a run, or at its end, what went wrong in each task that failed. */

@@ -23,6 +23,12 @@ export function explainQueryError(error: unknown, names: readonly string[]): unk
     .replace(/^Failed to extract statements: /, '')
     .trim()
   if (!ABOUT_THE_QUERY.test(message)) return error
+  // DuckDB says "disabled by configuration", which no author can change.
+  if (/^Permission Error: .*(?:file|folder|directory|disabled by configuration)/is.test(message)) {
+    const hint =
+      'Read the file in `run`, or make it an input: declare a source() with its path, or a command() that writes rows.'
+    return new ServoError('invalid', 'bad_query', `a query can read only its inputs: ${message}`, { hint, cause: error })
+  }
   const known = names.length > 0 ? ` It can name ${names.join(', ')}.` : ''
   return new ServoError('invalid', 'bad_query', message, { hint: `Change the query.${known}`, cause: error })
 }

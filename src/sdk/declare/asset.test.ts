@@ -80,6 +80,13 @@ describe('what is wrong is said with what to write instead', () => {
     ['a source without uri', () => loose(source)('a', { schema }), /source a needs a uri/, /parquet/],
     ['an empty command', () => command('a', { run: [] }), /command a needs a command line in `run`/, /'python'/],
     [
+      'a NUL in a command line',
+      () => command('a', { run: ['sh', '-c', 'a\0b'] }),
+      /`run` of a contains a NUL character/,
+      /Remove the character/,
+    ],
+    ['a NUL in a variable', () => command('a', { run: ['x'], env: { A: '\0' } }), /`env` of a contains a NUL/, /Remove/],
+    [
       'a duration in words',
       () => loose(asset)('a', { run: body, timeout: '5 minutes' }),
       /`timeout` of a must be a duration, not "5 minutes"/,

@@ -61,6 +61,7 @@ export function checkProgram(key: string, options: GivenOptions): void {
       `command ${key} has checks and keeps its own data, which they could not see`,
       'Report the checks over Dagster Pipes, or hand rows back: give it output and schema.',
     )
+  checkNoNul(key, options)
   checkInputNames(key, options)
   checkDimensions(key, options)
   const own = Object.values(inputs ?? {}).some(isOwn)
@@ -73,6 +74,19 @@ export function checkProgram(key: string, options: GivenOptions): void {
   const taken = Object.keys(typeof env === 'object' && env !== null ? env : {}).find(isProgramVariable)
   if (taken !== undefined)
     throw invalid('bad_env', `env of ${key} has ${taken}, which Servo sets itself`, 'Give the variable another name.')
+}
+
+/** The system ends each word, path and variable at a NUL. */
+function checkNoNul(key: string, { run, cwd, files, env }: GivenOptions): void {
+  for (const [option, value] of Object.entries({ run, cwd, files, env })) {
+    const texts = typeof value === 'object' && value !== null ? Object.entries(value).flat() : [value]
+    if (texts.some((text) => typeof text === 'string' && text.includes('\0')))
+      throw invalid(
+        'bad_command',
+        `\`${option}\` of ${key} contains a NUL character, which no program can be given`,
+        'Remove the character.',
+      )
+  }
 }
 
 /** Each input has a variable of its own. */

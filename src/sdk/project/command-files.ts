@@ -24,13 +24,22 @@ export function codePatterns(root: string, { run = [], cwd = '.', files = [] }: 
 function isScript(root: string, file: string): boolean {
   const within = relative(root, file)
   if (within === '' || isOutside(within) || within.split('/').some(isHidden)) return false
-  const found = fs.statSync(file, { throwIfNoEntry: false })
+  const found = statOf(file)
   return found?.isFile() === true && found.size <= MAX_SCRIPT_BYTES
+}
+
+/** Any text may stand in a command line. One that cannot be a path, because it is too long for one, names no file. */
+function statOf(file: string): fs.Stats | undefined {
+  try {
+    return fs.statSync(file, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
 }
 
 /** The files of a pattern, or of everything below a folder, in order. Hidden files and packages are left out. */
 export function filesOf(root: string, pattern: string): string[] {
-  const isFolder = fs.statSync(path.resolve(root, pattern), { throwIfNoEntry: false })?.isDirectory() === true
+  const isFolder = statOf(path.resolve(root, pattern))?.isDirectory() === true
   const exclude = (entry: fs.Dirent | string): boolean =>
     isHidden(typeof entry === 'string' ? path.basename(entry) : entry.name)
   return fs

@@ -12,12 +12,24 @@ const at = ({ file, line }: Place) => ({ file, line })
 /** Problems between the definitions of a project. */
 export function graphProblems(manifest: ProjectManifestInput): ProjectProblem[] {
   return [
+    ...alikeKeys(manifest),
     ...missingDependencies(manifest),
     ...missingSelections(manifest),
     ...sharedPaths(manifest),
     ...cycleProblems(manifest.assets),
   ]
 }
+
+/** Assets are tables to SQL and folders to the file system; neither of them distinguishes case everywhere. */
+const alikeKeys = ({ assets }: ProjectManifestInput): ProjectProblem[] =>
+  [...Map.groupBy(assets, ({ asset_key }) => asset_key.toLowerCase()).values()].flatMap(([first, ...others]) =>
+    others.map((other) => ({
+      code: 'duplicate_key',
+      message: `assets ${first?.asset_key} and ${other.asset_key} differ only in case, which SQL and some file systems ignore`,
+      hint: 'Rename one of them. With `renamedFrom` it keeps its history.',
+      ...at(other),
+    })),
+  )
 
 const upstreamOf = (asset: AssetDefinitionInput): string[] => [
   ...Object.values(asset.inputs ?? {}).map((input) => input.asset_key),

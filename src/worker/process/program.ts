@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { PROGRAM_ERROR } from '../../contract/error-detail.ts'
 import { hasErrorCode } from '../../lib/error.ts'
 import { LONGEST_SECRET, redactedEnd } from '../../lib/redactor.ts'
 import { type DescribingErrors, errorOfProgram } from '../../sdk/described-error.ts'
@@ -39,9 +40,13 @@ export async function runProgram({ words, cwd, env, signal, print, describing }:
     print('stderr', chunk)
   })
   let killing: NodeJS.Timeout | undefined
+  let isKilled = false
   const stop = (): void => {
     signalProgram(child.pid, 'SIGTERM')
-    killing = setTimeout(() => signalProgram(child.pid, 'SIGKILL'), GRACE_MS)
+    killing = setTimeout(() => {
+      isKilled = true
+      signalProgram(child.pid, 'SIGKILL')
+    }, GRACE_MS)
   }
   signal.addEventListener('abort', stop, { once: true })
   try {
@@ -50,7 +55,12 @@ export async function runProgram({ words, cwd, env, signal, print, describing }:
       child.once('close', (...how) => resolve(how))
       child.once('exit', (...how) => setTimeout(() => resolve(how), DRAIN_MS).unref())
     })
-    if (code !== 0) throw badEnd(file, code, ended, redactedEnd(stderr, TAIL, describing.redact ?? String))
+    if (code !== 0) {
+      const how = isKilled ? `did not stop when ${whyStopped(signal)}, so it was killed` : endOf(code, ended)
+      const error = errorOfProgram(`${file} ${how}`, redactedEnd(stderr, TAIL, describing.redact ?? String).trim())
+      error.name = PROGRAM_ERROR
+      throw error
+    }
   } catch (error) {
     throw hasErrorCode(error, 'ENOENT') ? missing(file, cwd) : error
   } finally {
@@ -73,11 +83,14 @@ function signalProgram(pid: number | undefined, signal: NodeJS.Signals): void {
   }
 }
 
-function badEnd(file: string, code: number | null, signal: NodeJS.Signals | null, stderr: string): Error {
+function endOf(code: number | null, signal: NodeJS.Signals | null): string {
   const killed = signal === 'SIGKILL' || code === 137
   const how = signal === null ? `ended with exit code ${code}` : `was ended by ${signal}`
-  return errorOfProgram(`${file} ${how}${killed ? ', most likely because memory ran out' : ''}`, stderr.trim())
+  return `${how}${killed ? ', most likely because memory ran out' : ''}`
 }
+
+const whyStopped = ({ reason }: AbortSignal): string =>
+  reason instanceof Error && reason.name === 'TimeoutError' ? 'its timeout had passed' : 'the run was cancelled'
 
 function missing(file: string, cwd: string): Error {
   return existsSync(cwd)

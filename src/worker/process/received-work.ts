@@ -1,5 +1,5 @@
 import type { AttemptResultInput, DispatchEnvelope, ErrorCategory } from '../../contract/dispatch.ts'
-import { errorLines } from '../../contract/error-detail.ts'
+import { errorLines, PROGRAM_ERROR } from '../../contract/error-detail.ts'
 import type { ErrorDetail } from '../../contract/error-schema.ts'
 import type { EvaluationReport, EvaluationRequest } from '../../contract/evaluation.ts'
 import { logText } from '../../contract/log-text.ts'
@@ -71,8 +71,10 @@ export function attemptWork(
 /** The log of an attempt that failed says why. Whoever cancelled it knows. */
 function lastWords(result: WorkResult, now: () => number): LogEntry | undefined {
   if (result.outcome !== 'FAILED' || !result.error) return undefined
-  const { message, ...detail } = result.error
-  return { at: now(), stream: 'stderr', level: 'error', text: errorLines(message, detail).join('\n') }
+  const { message, stack, ...detail } = result.error
+  // What a program printed is in the log already.
+  const shown = detail.type === PROGRAM_ERROR ? detail : { ...detail, stack }
+  return { at: now(), stream: 'stderr', level: 'error', text: errorLines(message, shown).join('\n') }
 }
 
 /** Keeps the end of its output, for an error, or for whoever watches. */

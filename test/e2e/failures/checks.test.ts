@@ -21,7 +21,7 @@ export const warned = asset('warned', {
     return 3
   },
   checks: {
-    'is even': check.warn((n) => ({ ok: n % 2 === 0, found: n })),
+    'is even': check.warn((n) => ({ ok: n % 2 === 0, message: 'it is odd', found: n })),
     'is small': (n) => n < 10,
     'is odd': (n) => n % 2 === 1,
   },
@@ -43,9 +43,9 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
   for (const text of [recap, shown]) expect(text).toMatch(/\n {2}checks: 1 passed, 1 warned, 1 failed\n/)
 
   const warned = await project.servo('run', 'warned')
-  expect(warned.stdout).toMatch(/succeeded +[\d.]+ m?s {2}warned\n {4}check is even warned: found=3\n/)
+  expect(warned.stdout).toMatch(/succeeded +[\d.]+ m?s {2}warned\n {4}check is even warned: it is odd found=3\n/)
   expect(warned.stdout).toMatch(/^succeeded with 1 warning {2}run_\w{8} {2}1 task in /m)
-  expect(warned.stdout).toMatch(/ {2}checks: 2 passed, 1 warned\n {4}warned {2}check is even warned: found=3\n/)
+  expect(warned.stdout).toMatch(/ {2}checks: 2 passed, 1 warned\n {4}warned {2}check is even warned: it is odd found=3\n/)
   expect(warned.code).toBe(0)
 
   // Fields of the log stand behind its text, and are JSON in JSON.
@@ -77,5 +77,5 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
   // A body that fails leaves the last results as they were.
   project.write('assets/all.ts', ASSETS.replace('return 3', "throw new Error('no')"))
   await project.servo('run', 'warned')
-  expect((await project.servo('assets', 'show', 'warned')).stdout).toMatch(/\n {2}check is even warned: found=3\n/)
+  expect((await project.servo('assets', 'show', 'warned')).stdout).toMatch(/\n {2}check is even warned: it is odd found=3\n/)
 })

@@ -57,6 +57,10 @@ const BROKEN: readonly (readonly [string, Readonly<Record<string, string | null>
   ['a package.json that is not JSON', { 'package.json': '{ "type": "module", }' }],
   ['a package of CommonJS', { 'package.json': '{ "type": "commonjs" }' }],
   ['a key with a space', { 'assets/a.ts': sdk('asset', "export const a = asset('bad key!', { run: () => 1 })") }],
+  [
+    'two assets whose keys differ only in case',
+    { 'assets/a.ts': sdk('asset', "export const a = asset('Good', { run: () => 1 })") },
+  ],
   ['two assets with one key', { 'assets/a.ts': sdk('asset', "export const a = asset('good', { run: () => 1 })") }],
   ['an asset without a body', { 'assets/a.ts': sdk('asset', "export const a = asset('a', {})") }],
   ['an unknown option', { 'assets/a.ts': sdk('asset', "export const a = asset('a', { retries: 3, run: () => 1 })") }],
@@ -103,6 +107,10 @@ const BROKEN: readonly (readonly [string, Readonly<Record<string, string | null>
   [
     'a command that lists files that do not exist',
     { 'assets/a.ts': sdk('command', "export const a = command('a', { run: ['python', 'x.py'], files: ['ml/*.py'] })") },
+  ],
+  [
+    'a NUL in the command line of a command',
+    { 'assets/a.ts': sdk('command', "export const a = command('a', {\n  run: ['sh', '-c', 'echo \\0'],\n})") },
   ],
   [
     'a cron expression that is none',

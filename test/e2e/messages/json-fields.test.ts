@@ -139,6 +139,9 @@ test('--json with fields prints these alone, wherever it stands, and refuses oth
   const refused = await servo('run', 'whole', '--json', 'run_id,stat')
   expect(refused).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining("unknown field 'stat'") })
   expect(refused.stderr).toContain('Did you mean state? Fields: run_id, run_key, state')
+  const tasks = await servo('run', 'whole', '--json', 'state,tasks')
+  expect(tasks).toMatchObject({ code: 2, stderr: expect.stringContaining("unknown field 'tasks'") })
+  expect(await json('run', 'whole', '--dry-run', '--json', 'tasks')).toMatchObject({ tasks: [{ asset_key: 'whole' }] })
   expect(await json('runs', 'list', '--json', 'run_id')).toEqual(before)
 })
 

@@ -27,6 +27,11 @@ export const sales = table('sales', {
   schema: z.object({ region: z.string(), n: z.number() }),
   run: ({ partition }) => [1, 2].map((n) => ({ region: partition.key.region, n })),
 })
+export const wide = table('wide', {
+  partitions: keys(['eu']),
+  schema: z.object({ id: z.bigint(), partition: z.string() }),
+  run: () => Array.from({ length: 60 }, (_, i) => ({ id: i === 0 ? 9007199254740993n : BigInt(i), partition: 'own' })),
+})
 export const numbers = asset('numbers', {
   partitions: daily({ start: '2025-01-01' }),
   run: ({ partition }) => Number(partition.key.slice(-2)),
@@ -41,6 +46,7 @@ beforeAll(async () => {
   const asked = [
     { selection: ['cities', 'nobody', 'settings', 'note', 'silent'] },
     { selection: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
+    { selection: ['wide'], partitions: ['eu'] },
     { selection: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
   ]
   for (const body of asked) {
@@ -125,5 +131,14 @@ test('servo show needs no server', async () => {
     'partition,value',
     '2025-01-03,3',
     '2025-01-02,2',
+  ])
+})
+
+test('what a program reads is whole, and a column of bigints is text in every row', async () => {
+  const rows = await project.json('show', 'wide')
+  expect(rows).toHaveLength(60)
+  expect(rows.slice(0, 2)).toEqual([
+    { partition_1: 'eu', id: '9007199254740993', partition: 'own' },
+    { partition_1: 'eu', id: '1', partition: 'own' },
   ])
 })
