@@ -90,7 +90,7 @@ export class Loop {
       {
         prepare: () => this.#prepare(),
         take: () => this.#next(),
-        named: (segment, name) => compactor.fold.name(segment.consumed, name),
+        named: (segment, name, sequence) => compactor.fold.name(segment.consumed, name, sequence),
         written: (segment, name) => {
           this.#feed.announce(name)
           this.#answer(segment)

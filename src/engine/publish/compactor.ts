@@ -11,7 +11,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
 import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
-import { type Consumed, segmentNames } from '../ledger/consumed.ts'
+import type { Consumed } from '../ledger/consumed.ts'
 import { DayClosing } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom, pathsOfDay } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
@@ -207,7 +207,7 @@ export class Compactor {
     this.#manifest = { ...this.#manifest, publish: publish - 1 }
     const rules = { retention: retention ?? this.#rules.retention, history }
     const { drafted, consumed } = await this.#draft(kind, epoch, toMs(published_at), rules)
-    await this.#write(drafted.finish(segmentNames(consumed)))
+    await this.#write(drafted.finish(consumed))
   }
 
   async #publish(kind: 'delta' | 'base' | undefined): Promise<'published' | 'nothing'> {
@@ -216,7 +216,7 @@ export class Compactor {
     const pending = this.#pending
     if (pending === undefined) return 'nothing'
     await this.#options.ahead?.durable()
-    pending.draft ??= pending.drafted.finish(segmentNames(pending.consumed))
+    pending.draft ??= pending.drafted.finish(pending.consumed)
     await checkLeads(this.#options.lease)
     await this.#write(pending.draft)
     this.#pending = undefined

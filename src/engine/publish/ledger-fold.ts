@@ -11,6 +11,7 @@ import { unsettledPaths } from '../ledger/days.ts'
 import type { CheckedEvent } from '../ledger/mint.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
+import { type Gap, SeenSegments, type Sequence } from '../ledger/sequence.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { segmentUlid } from '../paths.ts'
 import type { ColdStore } from '../sorted/cold-store.ts'
@@ -51,6 +52,8 @@ export class LedgerFold {
   #unpublished: Unpublished = { segments: [], events: 0 }
   /** How many segments of other processes were folded. `#unpublished` cannot count them: a publish may empty it while a caller counts. */
   #applied = 0
+  /** The segments folded since the last manifest, until they were searched for gaps. */
+  #arrived: SeenSegments | undefined = new SeenSegments()
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
     this.#parts = parts
@@ -85,6 +88,18 @@ export class LedgerFold {
     this.#folded.forgetSettled(manifest, segmentNamesSoFar(this.#unpublished.segments))
   }
 
+  /**
+   * Segments that are missing between the published ones and those folded since then. Asked once, when what the ledger holds is folded:
+   * later on, a listing that runs beside a writer may miss a segment and find the one after it.
+   */
+  takeGaps({ writers = {} }: Manifest): Gap[] {
+    const gaps = this.#arrived?.gapsAfter(writers) ?? []
+    this.#arrived = undefined
+    // One that is there and cannot be read leaves a gap too.
+    const damaged = [...this.damaged.keys()].flatMap((path) => segmentUlid(path) ?? [])
+    return gaps.filter(({ after = '', before = '~' }) => !damaged.some((ulid) => after < ulid && ulid < before))
+  }
+
   /** Tries again what an earlier version of Servo did not understand. */
   async retryUnknown(): Promise<void> {
     const { state, cold } = this.#parts
@@ -114,7 +129,8 @@ export class LedgerFold {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
       days.add(segment.ulid)
-      this.record({ ulid: segment.ulid }, segment.events.length)
+      this.record({ ulid: segment.ulid, sequence: segment.sequence }, segment.events.length)
+      this.#arrived?.add(segment)
       this.#applied += 1
     }
     return verdicts
@@ -160,10 +176,11 @@ export class LedgerFold {
   }
 
   /** A segment that is about to be written gets its name, or another one. A listing of the ledger from now on finds it folded. */
-  name(consumed: Consumed, ulid: string): void {
+  name(consumed: Consumed, ulid: string, sequence: Sequence): void {
     // A segment that still turns up under the earlier name is folded like any other, and changes nothing.
     if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
     consumed.ulid = ulid
+    consumed.sequence = sequence
     this.#folded.add(ulid)
     this.#parts.days.add(ulid)
   }
