@@ -60,30 +60,32 @@ export class SeenSegments {
     this.#byWriter.set(sequence.writer, seen.set(sequence.number, ulid))
   }
 
-  /** What lacks between the segments seen, which are those that came after the published ones. */
-  gapsAfter(published: LastSegments): Gap[] {
+  /**
+   * What is missing between the segments seen, which are all those that came after `since`, and up to the last ones that are named
+   * anywhere.
+   */
+  gaps(since: LastSegments, ...named: readonly LastSegments[]): Gap[] {
     // A writer that a full list does not have may have been left out of it.
-    const namesAll = Object.keys(published).length < MAX_WRITERS
-    return [...this.#byWriter].flatMap(([writer, seen]) => {
-      const last = published[writer]
-      if (last !== undefined || namesAll) return gapsBetween(writer, seen, last)
-      return gapsBetween(writer, seen, { number: lowest(seen) - 1 })
+    const namesAll = Object.keys(since).length < MAX_WRITERS
+    const gaps = [...this.#byWriter].flatMap(([writer, seen]) => {
+      const last = since[writer]
+      return gapsBetween(writer, seen, last ?? { number: namesAll ? 0 : lowest(seen) - 1 })
     })
-  }
-
-  /** What lacks when all segments were seen that there are: between them, and up to the last published ones. */
-  gaps(published: readonly LastSegments[]): Gap[] {
-    const ends = new Map<string, LastSegment>()
-    for (const [writer, last] of published.flatMap((each) => Object.entries(each)))
-      if (last.number > (ends.get(writer)?.number ?? 0)) ends.set(writer, last)
-    const gaps = this.gapsAfter({})
-    for (const [writer, { number, segment }] of ends) {
+    for (const [writer, { number, segment }] of Object.entries(latest(named))) {
       const seen = this.#byWriter.get(writer)
-      const newest = highest(seen)
+      const newest = Math.max(highest(seen), since[writer]?.number ?? 0)
       if (number > newest) gaps.push(gap(writer, newest + 1, number, { after: seen?.get(newest), names: [segment] }))
     }
     return gaps
   }
+}
+
+/** By writer, the latest of the last segments in these lists. */
+export function latest(lists: readonly LastSegments[]): LastSegments {
+  const found = new Map<string, LastSegment>()
+  for (const [writer, last] of lists.flatMap((list) => Object.entries(list)))
+    if (last.number > (found.get(writer)?.number ?? 0)) found.set(writer, last)
+  return Object.fromEntries(found)
 }
 
 /** A writer may have a million segments, which are too many for the arguments of a call. */
@@ -95,7 +97,7 @@ const highest = (seen: ReadonlyMap<number, string> | undefined): number =>
 function gapsBetween(
   writer: string,
   seen: ReadonlyMap<number, string>,
-  last: { readonly number: number; readonly segment?: string } = { number: 0 },
+  last: { readonly number: number; readonly segment?: string },
 ): Gap[] {
   const gaps: Gap[] = []
   let before = last
@@ -117,12 +119,4 @@ function gap(
 ): Gap {
   const names = [...new Set([...(first === 1 ? [writer] : []), ...around.names])]
   return { writer, first, last, names, after: around.after, before: around.before }
-}
-
-/** A gap in words, for people. */
-export function describeGap({ writer, first, last, names, after, before }: Gap): string {
-  const which = first === last ? `segment ${first}` : `segments ${first} to ${last}`
-  const known = names.length === 0 ? '' : ` (${names.join(', ')})`
-  const around = [after && `after ${after}`, before && `before ${before}`].filter(Boolean).join(' and ')
-  return `${which} of the writer ${writer}${known}${around === '' ? '' : `, ${around},`} ${first === last ? 'is' : 'are'} missing`
 }

@@ -9,10 +9,11 @@ import { type Consumed, segmentNamesSoFar } from '../ledger/consumed.ts'
 import type { DayClosing } from '../ledger/day-closing.ts'
 import { unsettledPaths } from '../ledger/days.ts'
 import type { CheckedEvent } from '../ledger/mint.ts'
+import { missingSegments } from '../ledger/missing-segments.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
-import { type Gap, SeenSegments, type Sequence } from '../ledger/sequence.ts'
-import type { Manifest } from '../manifest/manifest.ts'
+import { SeenSegments, type Sequence } from '../ledger/sequence.ts'
+import type { LastSegments, Manifest } from '../manifest/manifest.ts'
 import { segmentUlid } from '../paths.ts'
 import type { ColdStore } from '../sorted/cold-store.ts'
 import type { Fence } from './fence.ts'
@@ -89,15 +90,14 @@ export class LedgerFold {
   }
 
   /**
-   * Segments that are missing between the published ones and those folded since then. Asked once, when what the ledger holds is folded:
-   * later on, a listing that runs beside a writer may miss a segment and find the one after it.
+   * What is damaged or missing of the ledger beyond the published segments `since`, up to the last ones that are `named`. Asked once,
+   * when what the ledger holds is folded: later on, a listing that runs beside a writer may miss a segment and find the one after it.
    */
-  takeGaps({ writers = {} }: Manifest): Gap[] {
-    const gaps = this.#arrived?.gapsAfter(writers) ?? []
+  takeDamage(since: LastSegments, named: LastSegments): Damage[] {
+    const gaps = this.#arrived?.gaps(since, named) ?? []
     this.#arrived = undefined
-    // One that is there and cannot be read leaves a gap too.
     const damaged = [...this.damaged.keys()].flatMap((path) => segmentUlid(path) ?? [])
-    return gaps.filter(({ after = '', before = '~' }) => !damaged.some((ulid) => after < ulid && ulid < before))
+    return [...this.damaged.values(), ...missingSegments(this.#parts.ledger.paths, gaps, damaged)]
   }
 
   /** Tries again what an earlier version of Servo did not understand. */
