@@ -46,7 +46,7 @@ function round(encoded: readonly Uint8Array[]): Round {
   const parse = seconds(() => {
     for (const bytes of encoded) JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'))
   })
-  let segments: Envelope[][] = []
+  let segments: (readonly Envelope[])[] = []
   const decode = seconds(() => {
     segments = encoded.map((bytes) => decodeSegment(bytes, `${NAME}.json`, scope))
   })

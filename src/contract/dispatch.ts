@@ -96,6 +96,11 @@ export const attemptResult = z.object({
       /** In the data store, below `output_folder`. */
       path: z.string().refine(isOutputPath, 'must be a path below the output_folder of the dispatch').nullish(),
       bytes: count.nullish(),
+      /** Of the bytes that are stored, in hexadecimal. */
+      sha256: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .nullish(),
       rows: count.nullish(),
       /** Equal data has equal versions. A longer one would be a column full of data. */
       data_version: z.string().min(1).max(512).nullish(),

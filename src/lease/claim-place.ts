@@ -40,6 +40,8 @@ export interface Sign {
   readonly renewals: number
   readonly address: string | null
   readonly released: boolean
+  /** What a holder keeps for the next. */
+  readonly kept?: string | undefined
 }
 
 export const FIRST_SIGN: Sign = { renewals: 0, address: null, released: false }

@@ -47,6 +47,10 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
       const newest = place.newest()
       return newest?.isVacant === false ? newest.leader : undefined
     },
+
+    async kept() {
+      return place.newest()?.sign.kept
+    },
   }
 
   /** Waits for a sign of life, for at most a period, and returns how things stand then. */
@@ -64,7 +68,7 @@ export function claimedLease(place: ClaimPlace, { clock, periodMs = PERIOD_MS }:
   /** Creates a claim; undefined when another candidate was quicker. */
   async function take(number: number, candidate: Candidate, previous: Standing | undefined): Promise<HeldClaim | undefined> {
     if ((await place.create(number, candidate)) === 'exists') return undefined
-    const held = HeldClaim.begin(place, number, { clock, periodMs })
+    const held = HeldClaim.begin(place, number, { clock, periodMs, kept: previous?.sign.kept })
     if (held === undefined) {
       // A candidate that was away for long has reused the number of a removed claim. There is a higher one, so ours is void.
       place.remove(number)

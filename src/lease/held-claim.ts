@@ -44,7 +44,11 @@ export class HeldClaim implements HeldLease {
   }
 
   /** Holds a claim that this process has created; undefined when there is a higher one. */
-  static begin(place: ClaimPlace, number: number, options: { clock: AlarmClock; periodMs: number }): HeldClaim | undefined {
+  static begin(
+    place: ClaimPlace,
+    number: number,
+    { kept, ...options }: { clock: AlarmClock; periodMs: number; kept?: string | undefined },
+  ): HeldClaim | undefined {
     const claim = new HeldClaim(place, number, options)
     try {
       const deaf = (): void => {
@@ -53,6 +57,8 @@ export class HeldClaim implements HeldLease {
       // Before the first look, so that no challenge and no claim falls between the two.
       claim.#unwatch = place.watch(() => claim.#lookAgain(), deaf)
       claim.#look()
+      // Before the earlier claim is removed, and what was kept with it.
+      if (kept !== undefined && claim.#state === 'held') claim.#sendSign({ ...claim.#sign, kept })
     } catch (error) {
       claim.#end('lost')
       throw error
@@ -71,6 +77,14 @@ export class HeldClaim implements HeldLease {
 
   async announce(address: string): Promise<void> {
     if (!this.#isOver) this.#sendSign({ ...this.#sign, address })
+  }
+
+  get kept(): string | undefined {
+    return this.#sign.kept
+  }
+
+  async keep(text: string): Promise<void> {
+    if (!this.#isOver) this.#sendSign({ ...this.#sign, kept: text })
   }
 
   onLost(call: () => void): void {

@@ -21,6 +21,11 @@ export const orNull =
   (value): value is T | null =>
     value === null || shape(value)
 
+export const orAbsent =
+  <T>(shape: Shape<T>): Shape<T | undefined> =>
+  (value): value is T | undefined =>
+    value === undefined || shape(value)
+
 export const eitherText =
   <T extends string>(...names: readonly T[]): Shape<T> =>
   (value): value is T =>

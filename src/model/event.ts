@@ -42,6 +42,15 @@ export interface Read {
   readonly key: readonly [KeyPart, KeyPart?, KeyPart?]
 }
 
+/** A file that code of the project made, and that the ledger only tells of. */
+export interface StoredFile {
+  /** Below the folder of the workspace. */
+  readonly path: string
+  /** Absent in events of earlier versions. */
+  readonly bytes?: number | undefined
+  readonly sha256?: string | undefined
+}
+
 /**
  * Why two events do not commute. Everything may arrive in any order except pairs for which `when` holds: those follow
  * the order in which the ledger was consumed, which is recorded.
@@ -69,6 +78,8 @@ export interface EventSpec<P, I = P> {
   /** The owner of sealed rows this event is about; a fact about a sealed owner is neither applied nor parked. */
   readonly about?: (payload: P) => { readonly owner: string; readonly id: string } | undefined
   readonly reads?: (payload: P) => readonly Read[]
+  /** The file that this event tells of, if it tells of one. Asked of any payload that is on record, also of an earlier version's. */
+  readonly stores?: (payload: Readonly<Record<string, unknown>>) => StoredFile | undefined
   readonly ordered?: readonly Ordered<P>[]
   /** True if nobody hurries to find the event in the tables: they are published because of others, or after an hour. */
   readonly publishedWithOthers?: boolean

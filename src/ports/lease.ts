@@ -12,6 +12,8 @@ export interface Lease {
   claim(candidate: Candidate): Promise<HeldLease | HeldByAnother>
   /** The leader, as far as it is known without a challenge; undefined if there is none. */
   leader(): Promise<Leader | undefined>
+  /** What a holder kept last; undefined if none kept anything. */
+  kept(): Promise<string | undefined>
 }
 
 export interface Candidate {
@@ -50,6 +52,13 @@ export interface HeldLease {
   confirm(): Promise<boolean>
   /** Publishes the address at which the leader answers. */
   announce(address: string): Promise<void>
+  /** What the holder before this one kept, or this one since. */
+  readonly kept: string | undefined
+  /**
+   * Keeps a short text with the lease. Whoever claims the lease next finds it, and keeps it in turn. A power cut may bring back what was
+   * kept before.
+   */
+  keep(text: string): Promise<void>
   /** Called once, when the lease turns out to be lost. Not called for a release. */
   onLost(call: () => void): void
   /** Gives it up, so that the next claim succeeds at once. */

@@ -5,6 +5,7 @@ export class ScriptedLease implements HeldLease {
   readonly held = true
   readonly number: number
   address: string | undefined
+  kept: string | undefined
   #isHeld = true
   #onLost: (() => void) | undefined
 
@@ -28,6 +29,10 @@ export class ScriptedLease implements HeldLease {
 
   async announce(address: string): Promise<void> {
     this.address = address
+  }
+
+  async keep(text: string): Promise<void> {
+    this.kept = text
   }
 
   onLost(call: () => void): void {

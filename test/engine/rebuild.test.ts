@@ -143,19 +143,17 @@ describe('a rebuild that has to begin anew', () => {
 
   const losses: [string, (workspace: Workspace) => Promise<void>][] = [
     [
-      'the newest manifest is damaged',
-      async (workspace) => workspace.store.put((await filesOf(workspace, 'newest manifest and older ones')).at(-1)!, garbage),
-    ],
-    [
-      'all manifests are damaged',
+      'the newest manifest and its copy are damaged',
       async (workspace) => {
-        for (const path of await filesOf(workspace, 'newest manifest and older ones')) await workspace.store.put(path, garbage)
+        await workspace.store.put((await filesOf(workspace, 'newest manifest and older ones')).at(-1)!, garbage)
+        await workspace.store.put(paths.manifestCopy, garbage)
       },
     ],
     [
-      'all manifests are gone',
+      'all manifests are damaged, and their copy is gone',
       async (workspace) => {
-        for (const path of await workspace.paths(paths.manifests)) await workspace.store.delete(path)
+        for (const path of await filesOf(workspace, 'newest manifest and older ones')) await workspace.store.put(path, garbage)
+        await workspace.store.delete(paths.manifestCopy)
       },
     ],
     [

@@ -110,8 +110,16 @@ export class Workspace {
     return await collectGarbage({ store, scope, registry: orchestration, clock: this.clock, graceMs })
   }
 
-  async verify(options: { quick?: boolean } = {}): Promise<VerifyReport> {
-    return await verify({ store: this.store, scope, registry: orchestration, scratch: memoryStore(), ...options })
+  async verify({
+    kept,
+    ...options
+  }: {
+    quick?: boolean
+    data?: boolean
+    kept?: string | undefined
+  } = {}): Promise<VerifyReport> {
+    const { store } = this
+    return await verify({ store, scope, registry: orchestration, scratch: memoryStore(), kept: async () => kept, ...options })
   }
 
   async rebuild(options: { lease?: Leading } = {}): Promise<RebuildReport> {

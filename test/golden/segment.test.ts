@@ -26,7 +26,7 @@ const MEMBERS = [
   ',"payload":{"asset_key":"raw/orders","materialized_at":"2025-01-15T10:00:00.000Z"',
   ',"partition_key":"","report_id":"r2","reported_by":"ada"}',
   ',"source":"servo/test","tenant_id":"acme","timestamp":"2026-01-01T00:00:00.000Z","workspace_id":"analytics"}',
-  '],"segment":"01KDVDNA00WY1MCY6E430CQPWX"',
+  '],"segment":"01KDVDNA00WY1MCY6E430CQPWX","sequence":"01KDVDNA00WY1MCY6E430CQPWX-1"',
 ].join('')
 
 test('[L2] a segment is these bytes: canonical JSON, then the checksum of all before it', async () => {

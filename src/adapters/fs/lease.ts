@@ -17,7 +17,17 @@ import { resolve } from 'node:path'
 import { type ClaimPlace, FIRST_SIGN, type Sign, type Standing } from '../../lease/claim-place.ts'
 import { claimedLease, type LeaseOptions } from '../../lease/claimed-lease.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import { eitherText, isBoolean, isInteger, isText, objectOf, orNull, type Shape, type Shaped } from '../../lib/shape.ts'
+import {
+  eitherText,
+  isBoolean,
+  isInteger,
+  isText,
+  objectOf,
+  orAbsent,
+  orNull,
+  type Shape,
+  type Shaped,
+} from '../../lib/shape.ts'
 import type { Lease } from '../../ports/lease.ts'
 import { asRoot, errnoOf, isMissing, OWN_FILE, OWN_FOLDER, toReadAtOnce } from './disk.ts'
 import { type Attempted, explainFailure } from './failure.ts'
@@ -51,7 +61,7 @@ const isClaimFile = objectOf({
 })
 type ClaimFile = Shaped<typeof isClaimFile>
 
-const isSignFile = objectOf({ renewals: isInteger, address: orNull(isText), released: isBoolean })
+const isSignFile = objectOf({ renewals: isInteger, address: orNull(isText), released: isBoolean, kept: orAbsent(isText) })
 
 /**
  * A lease in a folder of its own, for processes on one machine or on several that share the folder:

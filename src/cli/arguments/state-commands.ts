@@ -29,6 +29,7 @@ ${examples(
 
   command('verify [dir]', 'check all checksums, and prove that the tables follow from the ledger')
     .option('--quick', 'do not replay the ledger')
+    .option('--data', 'check the stored values too')
     .action(async (dir: string | undefined, flags) => (await import('../commands/verify.ts')).verifyCommand(dir, flags))
 
   command('rebuild [dir]', 'rebuild the tables from the ledger').action(async (dir: string | undefined, flags) =>

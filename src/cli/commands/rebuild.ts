@@ -7,7 +7,7 @@ import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'
 
-/** Rebuilds the tables. It needs no confirmation: it writes only derived files and never touches the ledger. */
+/** Rebuilds the tables. It needs no confirmation: it writes derived files, and in the ledger it only puts segments back in their places. */
 export async function rebuildCommand(folder: string | undefined, flags: WorkspaceFlags): Promise<void> {
   const { dir, scope } = await openWorkspace(folder, flags)
   const components = localComponents(dir, scope)
@@ -30,12 +30,12 @@ export async function rebuildCommand(folder: string | undefined, flags: Workspac
   if (flags.json) return printJson(report)
 
   for (const path of report.repaired) print(`${colours.yellow('repaired')} ${printable(path)}`)
-  for (const { path, message } of report.problems)
-    print(`${colours.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
+  for (const { message } of report.problems) print(`${colours.red('lost')}     ${printable(message)}`)
   const order = report.order === 'recorded' ? 'in the recorded order' : 'by name, because the recorded order could not be read'
   print(
     `${colours.green('rebuilt')}  ${report.segments} segments with ${report.events} events ${order}; manifest ${report.manifest}`,
   )
+  if (report.problems.length > 0) print('         What is lost can only come from a backup: restore it, then rebuild again.')
 }
 
 const overtaken = (cause: unknown): ServoError =>

@@ -1,27 +1,46 @@
 import { orchestration } from '../../domain/index.ts'
-import { verify } from '../../engine/check/verify.ts'
+import { type VerifyReport, verify } from '../../engine/check/verify.ts'
+import { Paths } from '../../engine/paths.ts'
+import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { withScratch } from '../scratch.ts'
 
-export async function verifyCommand(folder: string | undefined, flags: WorkspaceFlags & { quick?: boolean }): Promise<void> {
-  const { store, scope } = await openWorkspace(folder, flags)
+/** Segments that are not folded yet are named, up to so many: a server that runs has few, and a state without manifests has them all. */
+const SHOWN_UNFOLDED = 10
+
+export async function verifyCommand(
+  folder: string | undefined,
+  flags: WorkspaceFlags & { quick?: boolean; data?: boolean },
+): Promise<void> {
+  const { dir, store, scope } = await openWorkspace(folder, flags)
+  const { lease } = localComponents(dir, scope)
+  const { quick = false, data = false } = flags
   const report = await withScratch((scratch) =>
-    verify({ store, scope, registry: orchestration, scratch, quick: flags.quick ?? false }),
+    verify({ store, scope, registry: orchestration, scratch, quick, data, kept: () => lease.kept() }),
   )
   if (!report.ok) process.exitCode = 1
   if (flags.json) return printJson(report)
 
-  for (const { path, message } of report.problems)
-    print(`${colours.red('damaged')}  ${printable(path)}\n         ${printable(message)}`)
+  for (const { message } of report.problems) print(`${colours.red('damaged')}  ${printable(message)}`)
+  const paths = new Paths(scope)
+  for (const ulid of report.unfolded.slice(0, SHOWN_UNFOLDED))
+    print(`${colours.yellow('unfolded')} ${paths.segment(ulid)} is not in the tables yet`)
+  const more = report.unfolded.length - SHOWN_UNFOLDED
+  if (more > 0) print(`         and ${more} more segments that are not in the tables yet`)
   const what = `${report.segments} segments with ${report.events} events, ${report.files} files, manifest ${report.manifest}`
   if (report.ok)
     print(`${colours.green('ok')}       ${what}${report.replayed ? '; the tables match the ledger' : '; not replayed'}`)
   else print(`${colours.red('not ok')}   ${report.problems.length} problems in ${what}`)
   if (report.relaid.length > 0)
     print(`         ${report.relaid.length} files were written by another version of Servo; their rows are the same`)
-  if (report.unfolded.length > 0)
-    print(`         ${report.unfolded.length === 1 ? '1 segment is' : `${report.unfolded.length} segments are`} not folded yet`)
   if (report.parked > 0) print(`         ${report.parked} events wait for others (see the table parked_events)`)
+  print(`         ${valuesText(report)}`)
+}
+
+function valuesText({ values }: VerifyReport): string {
+  if (values === null) return 'stored values: not checked (--data checks them)'
+  const unknown = values.not_checked > 0 ? `; not checked: ${values.not_checked}, recorded without a checksum` : ''
+  return `stored values: ${values.checked} match${unknown}`
 }

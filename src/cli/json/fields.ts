@@ -235,7 +235,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'automation status': ['status', 'changed_by', 'changed_at', 'reason', 'is_on', 'outage'],
   'automation pause': SWITCHED,
   'automation resume': SWITCHED,
-  verify: ['ok', 'manifest', 'segments', 'events', 'files', 'problems', 'unfolded', 'parked', 'replayed', 'relaid'],
+  verify: ['ok', 'manifest', 'segments', 'events', 'files', 'problems', 'unfolded', 'parked', 'replayed', 'relaid', 'values'],
   rebuild: ['manifest', 'segments', 'events', 'files', 'repaired', 'order', 'problems'],
   backup: ['manifest', 'segments', 'last_segment', 'copied', 'kept', 'removed', 'checked_files'],
   restore: ['tenant_id', 'workspace_id', 'made_at', 'manifest', 'segments', 'last_segment', 'copied'],

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { errorDetail } from '../../contract/error-schema.ts'
+import { isOutputPath } from '../../contract/output-path.ts'
 import { keysClockTurn, recordedKeys } from '../../contract/partition-keys.ts'
+import { isObject } from '../../lib/is-object.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, defineEvent, isVerdict } from '../../model/event.ts'
+import { applied, defineEvent, isVerdict, type StoredFile } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
@@ -54,6 +56,7 @@ export const TaskFinished = defineEvent({
   idempotencyKey: (finish) => `finished:${finish.run_id}:${finish.task_key}:${finish.attempt}`,
   dedup: 'structure',
   about: (finish) => ({ owner: 'runs', id: finish.run_id }),
+  stores: ({ output }) => storedFile(output),
   ordered: [
     {
       // Ordered against everything: whether a failure came first depends also on the facts that it waits for.
@@ -104,6 +107,18 @@ export const TaskFinished = defineEvent({
     return applied
   },
 })
+
+/** The file in which an attempt left its value. */
+function storedFile(output: unknown): StoredFile | undefined {
+  if (!isObject(output)) return undefined
+  const { path, bytes, sha256 } = output
+  if (typeof path !== 'string' || !isOutputPath(path)) return undefined
+  return {
+    path,
+    ...(typeof bytes === 'number' && { bytes }),
+    ...(typeof sha256 === 'string' && { sha256 }),
+  }
+}
 
 function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): void {
   const attempt = rows.hot(taskAttempts).edit(finish.run_id, finish.task_key, finish.attempt)

@@ -1,25 +1,29 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { readChecksummed } from '../files/checksummed-json.ts'
 import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { checkLeads, type Leading, storeOfLeader } from '../ledger/leading.ts'
+import { missingSegments } from '../ledger/missing-segments.ts'
 import type { Damage } from '../ledger/read-segment.ts'
-import { decodeSegment } from '../ledger/segment.ts'
-import { directFiles, genesis, type Manifest } from '../manifest/manifest.ts'
+import { directFiles, genesis, type LastSegments, type Manifest } from '../manifest/manifest.ts'
+import { numbersAbove } from '../manifest/numbers-above.ts'
 import { readEntries } from '../manifest/page-list.ts'
-import { boundaryOf, encodeManifest, manifestNumbers, readManifest } from '../manifest/stored-manifests.ts'
-import { numberOf, Paths } from '../paths.ts'
+import { markOf, type PublishedMark, readMark } from '../manifest/published-mark.ts'
+import { boundaryOf, encodeManifest, manifestNumbers, readCopy, readManifest } from '../manifest/stored-manifests.ts'
+import { Paths, segmentUlid } from '../paths.ts'
 import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
+import { type MendedLedger, mendLedger } from './mend-ledger.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
 interface RebuildOptions extends Pick<CompactorOptions, 'store' | 'scope' | 'registry' | 'clock' | 'name'> {
   /** An empty store for the replay. */
   readonly scratch: ObjectStore
+  /** What the last leader kept with its lease. */
+  readonly kept?: string | undefined
 }
 
-interface LedRebuildOptions extends RebuildOptions {
+interface LedRebuildOptions extends Omit<RebuildOptions, 'kept'> {
   /** Checked before every write. No epoch is taken for it, as a leader does when it opens: a sound state stays as it is. */
   readonly lease?: Leading
 }
@@ -38,182 +42,171 @@ export interface RebuildReport {
 /**
  * Makes the tables again from the ledger. While the recorded order can be read and repeated, every file comes out byte
  * for byte as it was, and only what is damaged is written; when it cannot, the ledger is folded anew, published as the
- * next version, and the versions before it are given up.
+ * next version, and the versions before it are given up. Segments that lie in the wrong place are put back first.
  */
 export async function rebuild({ lease, ...given }: LedRebuildOptions): Promise<RebuildReport> {
-  const report = await rebuildAll({ ...given, store: storeOfLeader(given.store, lease) })
+  const options = { ...given, store: storeOfLeader(given.store, lease), kept: lease?.kept }
+  const { report, manifest } = await new Rebuild(options).run()
   // What another leader wrote meanwhile may look like damage, or like nothing to do.
   await checkLeads(lease)
+  await lease?.keep?.(markOf(manifest))
   return report
 }
 
-async function rebuildAll(options: RebuildOptions): Promise<RebuildReport> {
-  const { store, scope } = options
-  const paths = new Paths(scope)
-  const problems = await damagedSegments(options, paths)
-  const newest = (await manifestNumbers(store, paths)).at(-1)
-  const manifest = newest === undefined ? undefined : await readable(options, paths, newest)
-  const repaired = manifest && (await repair(options, paths, manifest, problems))
-  if (repaired !== undefined) return await finish(options, await Compactor.open(options), repaired, 'recorded', problems)
-  return await foldAnew(options, paths, problems)
-}
+class Rebuild {
+  readonly #options: RebuildOptions
+  readonly #paths: Paths
+  readonly #problems = new Map<string, Damage>()
+  readonly #repaired: string[] = []
 
-async function damagedSegments({ store, scope }: RebuildOptions, paths: Paths): Promise<Map<string, Damage>> {
-  const problems = new Map<string, Damage>()
-  for await (const { path } of store.list(paths.ledger)) {
-    const bytes = await store.get(path)
-    const error = bytes && (await corruption(async () => void decodeSegment(bytes, path, scope)))
-    if (error !== undefined) problems.set(path, { path, message: error.message })
+  constructor(options: RebuildOptions) {
+    this.#options = options
+    this.#paths = new Paths(options.scope)
   }
-  return problems
-}
 
-/** The newest manifest if it and the whole recorded order behind it can be read. */
-async function readable({ store, scope }: RebuildOptions, paths: Paths, number: number): Promise<Manifest | undefined> {
-  let manifest: Manifest | undefined
-  const error = await corruption(async () => {
-    manifest = await readManifest(store, paths, scope, number)
-    if (manifest === undefined) return
-    for await (const entry of readEntries(store, manifest.order)) await readOrder(store, entry)
-    for await (const _entry of readEntries(store, manifest.history)) {
-      // Reading is the check.
+  async run(): Promise<{ report: RebuildReport; manifest: Manifest }> {
+    const { store, scope, kept } = this.#options
+    const ledger = await mendLedger({ store, scope, paths: this.#paths })
+    this.#repaired.push(...ledger.repaired)
+    for (const damage of ledger.problems.values()) this.#report(damage)
+    // What the lease says is of use only if it is sound. It is replaced in the end.
+    const mark = await unlessCorrupt(Promise.resolve().then(() => (kept === undefined ? undefined : readMark(kept))))
+    const newest = await this.#newest(mark)
+    if (newest !== undefined) await this.#reportMissing(newest, ledger)
+    this.#reportGaps(ledger, [newest?.writers ?? {}, mark?.writers ?? {}])
+    if (newest !== undefined && (await this.#repair(newest)))
+      return await this.#finish(await Compactor.open(this.#options), 'recorded')
+    return await this.#foldAnew(mark)
+  }
+
+  #report(damage: Damage): void {
+    if (!this.#problems.has(damage.path)) this.#problems.set(damage.path, damage)
+  }
+
+  /** The newest manifest, from its copy if it is damaged or gone, if it and the whole recorded order behind it can be read. */
+  async #newest(mark: PublishedMark | undefined): Promise<Manifest | undefined> {
+    const { store, scope } = this.#options
+    const highest = (await manifestNumbers(store, this.#paths)).at(-1) ?? 0
+    const found = await unlessCorrupt(readManifest(store, this.#paths, scope, highest))
+    const copy = await unlessCorrupt(readCopy(store, this.#paths, scope))
+    const boundary = await boundaryOf(store, this.#paths)
+    const newest = Math.max(highest, boundary, mark?.manifest ?? 0, copy?.number ?? 0)
+    const manifest = [found, copy].find((each) => each?.number === newest)
+    if (manifest === undefined) return undefined
+    if (manifest === copy) {
+      const path = this.#paths.manifest(newest)
+      await store.put(path, encodeManifest(copy))
+      this.#repaired.push(path)
     }
-  })
-  return error === undefined ? manifest : undefined
-}
+    return (await corruption(() => readLists(store, manifest))) === undefined ? manifest : undefined
+  }
 
-/** Restores files that are damaged or gone; undefined if the ledger as it is no longer gives their bytes. */
-async function repair(
-  options: RebuildOptions,
-  paths: Paths,
-  manifest: Manifest,
-  problems: Map<string, Damage>,
-): Promise<string[] | undefined> {
-  const { store, scope, registry, scratch } = options
-  const repaired: string[] = []
-  const damaged = await damagedFiles(options, paths, manifest)
-  const onFile = async (path: string, bytes: Uint8Array): Promise<void> => {
-    const ref = damaged.get(path)
-    // Another version of Servo or of zstd may write the same rows in other bytes: those are not what the manifest names.
-    if (ref === undefined || sha256(bytes) !== ref.sha256) return
-    await store.put(path, bytes)
-    damaged.delete(path)
-    repaired.push(path)
+  /** Segments that were folded and are gone are lost, whatever becomes of the tables. */
+  async #reportMissing(manifest: Manifest, { ulids }: MendedLedger): Promise<void> {
+    for await (const { segments } of recordedPublishes(this.#options.store, manifest)) {
+      for (const ulid of segments) {
+        const path = this.#paths.segment(ulid)
+        if (!ulids.has(ulid)) this.#report({ path, message: `${path} is missing, but it was folded; restore it from a backup` })
+      }
+    }
   }
-  const error = await corruption(
-    async () => void (await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))),
-  )
-  const path = error?.facts['path'] as string | undefined
-  if (error !== undefined && path !== undefined && !problems.has(path)) problems.set(path, { path, message: error.message })
-  if (damaged.size > 0) return undefined
 
-  const copy = encodeManifest(manifest)
-  const found = await store.get(paths.manifestCopy)
-  if (found === undefined || Buffer.compare(found, copy) !== 0) {
-    await store.put(paths.manifestCopy, copy)
-    repaired.push(paths.manifestCopy)
+  #reportGaps({ seen }: MendedLedger, named: readonly LastSegments[]): void {
+    const reported = [...this.#problems.keys()].flatMap((path) => segmentUlid(path) ?? [])
+    for (const damage of missingSegments(this.#paths, seen.gaps({}, ...named), reported)) this.#report(damage)
   }
-  return repaired
-}
 
-/** Readers may still hold older manifests that are kept, so their files count too. No reader can hold a manifest that is damaged. */
-async function damagedFiles({ store, scope }: RebuildOptions, paths: Paths, newest: Manifest): Promise<Map<string, FileRef>> {
-  const wanted = new Map<string, FileRef>()
-  const boundary = await boundaryOf(store, paths)
-  for (const number of await manifestNumbers(store, paths)) {
-    if (number < boundary) continue
-    const error = await corruption(async () => {
-      const kept = await readManifest(store, paths, scope, number)
-      for (const file of kept === undefined ? [] : directFiles(kept)) wanted.set(file.path, file)
-    })
-    if (error !== undefined) await store.delete(paths.manifest(number))
-  }
-  for await (const entry of readEntries(store, newest.history)) {
-    for (const [table, file] of Object.entries(entry.tables))
-      if (entry.publish >= (newest.dropped[table] ?? 0)) wanted.set(file.path, file)
-  }
-  for (const file of wanted.values()) {
-    if ((await corruption(async () => void (await getChecked(store, file)))) === undefined) wanted.delete(file.path)
-  }
-  return wanted
-}
-
-async function foldAnew(options: RebuildOptions, paths: Paths, problems: Map<string, Damage>): Promise<RebuildReport> {
-  const { store, scope } = options
-  const start: Manifest = { ...genesis(scope), ...(await numbersAbove(options, paths)) }
-  const report = await finish(options, await Compactor.at(options, start), [], 'anew', problems)
-  if (report.manifest === start.number) return report
-  // Versions before this one name files that are damaged or follow from another order. Readers move on to this one.
-  await store.create(paths.boundary(start.number + 1), new Uint8Array())
-  for (const number of await manifestNumbers(store, paths))
-    if (number <= start.number) await store.delete(paths.manifest(number))
-  return report
-}
-
-/** Numbers that no file, manifest, collector or frozen compactor has seen, so that no old file can be mistaken for a new one. */
-async function numbersAbove(
-  { store, scope }: RebuildOptions,
-  paths: Paths,
-): Promise<Pick<Manifest, 'number' | 'epoch' | 'publish'>> {
-  const known: Pick<Manifest, 'number' | 'epoch' | 'publish'>[] = []
-  const numbers = await manifestNumbers(store, paths)
-  for (const number of numbers) {
-    await corruption(async () => {
-      const manifest = await readManifest(store, paths, scope, number)
-      if (manifest !== undefined) known.push(manifest)
-    })
-  }
-  await corruption(async () => {
-    const copy = await store.get(paths.manifestCopy)
-    if (copy !== undefined) known.push(readChecksummed<(typeof known)[number]>('manifest', copy, paths.manifestCopy))
-  })
-  let epoch = 0
-  let publish = 0
-  for await (const { path } of store.list(paths.state)) {
-    if (Number.isNaN(numberOf(path))) continue
-    publish = Math.max(publish, numberOf(path))
-    epoch = Math.max(epoch, Number(/-(\d+)/.exec(path.slice(path.lastIndexOf('/')))?.[1] ?? 0))
-  }
-  const boundary = await boundaryOf(store, paths)
-  let number = Math.max(boundary, numbers.at(-1) ?? 0, ...known.map((manifest) => manifest.number))
-  for (const manifest of known) {
-    publish = Math.max(publish, manifest.publish)
-    // Each manifest that cannot be read may have been a takeover.
-    epoch = Math.max(epoch, manifest.epoch + number - manifest.number)
-  }
-  // One more than the next, or a view that holds the last publish would mistake this for the publish that follows it.
-  publish += 1
-  // Every manifest is a publish or a takeover, so there were at least this many, even if all are gone.
-  number = Math.max(number, publish + epoch)
-  return { number, epoch, publish }
-}
-
-async function finish(
-  options: RebuildOptions,
-  compactor: Compactor,
-  repaired: readonly string[],
-  order: RebuildReport['order'],
-  problems: Map<string, Damage>,
-): Promise<RebuildReport> {
-  await compactor.catchUp({ settledToo: true })
-  await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
-  for (const [path, damage] of compactor.fold.damaged) problems.set(path, damage)
-  const { number, watermarks } = compactor.manifest
-  if (watermarks.segments === 0 && problems.size === 0) {
-    throw new ServoError(
-      'not_found',
-      'no_ledger',
-      `no ledger found for ${options.scope.tenant_id}/${options.scope.workspace_id}`,
-      { hint: 'Check the folder, the tenant and the workspace.' },
+  /** Restores files that are damaged or gone. False if the ledger as it is no longer gives their bytes. */
+  async #repair(manifest: Manifest): Promise<boolean> {
+    const { store, scope, registry, scratch } = this.#options
+    const damaged = await this.#damagedFiles(manifest)
+    const onFile = async (path: string, bytes: Uint8Array): Promise<void> => {
+      const ref = damaged.get(path)
+      // Another version of Servo or of zstd may write the same rows in other bytes: those are not what the manifest names.
+      if (ref === undefined || sha256(bytes) !== ref.sha256) return
+      await store.put(path, bytes)
+      damaged.delete(path)
+      this.#repaired.push(path)
+    }
+    const error = await corruption(
+      async () => void (await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))),
     )
+    const path = error?.facts['path'] as string | undefined
+    if (error !== undefined && path !== undefined) this.#report({ path, message: error.message })
+    if (damaged.size > 0) return false
+
+    const copy = encodeManifest(manifest)
+    const found = await store.get(this.#paths.manifestCopy)
+    if (found === undefined || Buffer.compare(found, copy) !== 0) {
+      await store.put(this.#paths.manifestCopy, copy)
+      this.#repaired.push(this.#paths.manifestCopy)
+    }
+    return true
   }
-  return {
-    manifest: number,
-    segments: watermarks.segments,
-    events: watermarks.events,
-    repaired,
-    order,
-    problems: [...problems.values()],
+
+  /** Readers may still hold older manifests that are kept, so their files count too. No reader can hold a manifest that is damaged. */
+  async #damagedFiles(newest: Manifest): Promise<Map<string, FileRef>> {
+    const { store, scope } = this.#options
+    const wanted = new Map<string, FileRef>()
+    const boundary = await boundaryOf(store, this.#paths)
+    for (const number of await manifestNumbers(store, this.#paths)) {
+      if (number < boundary) continue
+      const error = await corruption(async () => {
+        const kept = await readManifest(store, this.#paths, scope, number)
+        for (const file of kept === undefined ? [] : directFiles(kept)) wanted.set(file.path, file)
+      })
+      if (error !== undefined) await store.delete(this.#paths.manifest(number))
+    }
+    for await (const entry of readEntries(store, newest.history)) {
+      for (const [table, file] of Object.entries(entry.tables))
+        if (entry.publish >= (newest.dropped[table] ?? 0)) wanted.set(file.path, file)
+    }
+    for (const file of wanted.values()) {
+      if ((await corruption(async () => void (await getChecked(store, file)))) === undefined) wanted.delete(file.path)
+    }
+    return wanted
+  }
+
+  async #foldAnew(mark: PublishedMark | undefined): Promise<{ report: RebuildReport; manifest: Manifest }> {
+    const { store, scope } = this.#options
+    const start: Manifest = { ...genesis(scope), ...(await numbersAbove({ store, scope, paths: this.#paths }, mark)) }
+    const finished = await this.#finish(await Compactor.at(this.#options, start), 'anew')
+    if (finished.manifest.number === start.number) return finished
+    // Versions before this one name files that are damaged or follow from another order. Readers move on to this one.
+    await store.create(this.#paths.boundary(start.number + 1), new Uint8Array())
+    for (const number of await manifestNumbers(store, this.#paths))
+      if (number <= start.number) await store.delete(this.#paths.manifest(number))
+    return finished
+  }
+
+  async #finish(compactor: Compactor, order: RebuildReport['order']): Promise<{ report: RebuildReport; manifest: Manifest }> {
+    await compactor.catchUp({ settledToo: true })
+    await compactor.publish({ kind: order === 'anew' ? 'base' : 'delta' })
+    for (const damage of compactor.fold.damaged.values()) this.#report(damage)
+    const { number, watermarks } = compactor.manifest
+    if (watermarks.segments === 0 && this.#problems.size === 0) {
+      const { tenant_id, workspace_id } = this.#options.scope
+      throw new ServoError('not_found', 'no_ledger', `no ledger found for ${tenant_id}/${workspace_id}`, {
+        hint: 'Check the folder, the tenant and the workspace.',
+      })
+    }
+    const report: RebuildReport = {
+      manifest: number,
+      segments: watermarks.segments,
+      events: watermarks.events,
+      repaired: order === 'anew' ? this.#repaired.filter((path) => path.startsWith(this.#paths.ledger)) : this.#repaired,
+      order,
+      problems: [...this.#problems.values()],
+    }
+    return { report, manifest: compactor.manifest }
+  }
+}
+
+/** Reading is the check. */
+async function readLists(store: ObjectStore, manifest: Manifest): Promise<void> {
+  for await (const entry of readEntries(store, manifest.order)) await readOrder(store, entry)
+  for await (const _entry of readEntries(store, manifest.history)) {
+    // Nothing is to be done with it.
   }
 }
 
@@ -226,4 +219,12 @@ async function corruption(work: () => Promise<void>): Promise<ServoError | undef
     if (isServoError(error, 'corrupt')) return error
     throw error
   }
+}
+
+async function unlessCorrupt<T>(reading: Promise<T>): Promise<T | undefined> {
+  let read: T | undefined
+  await corruption(async () => {
+    read = await reading
+  })
+  return read
 }

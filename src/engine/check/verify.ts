@@ -1,4 +1,4 @@
-import { isServoError, messageOf } from '../../lib/error.ts'
+import type { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { utcDay } from '../../lib/time.ts'
@@ -7,20 +7,24 @@ import type { Registry } from '../../model/event.ts'
 import { parkedEvents } from '../../model/system-tables.ts'
 import type { AnyRow } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { readChecksummed } from '../files/checksummed-json.ts'
 import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
 import { isSettled } from '../ledger/days.ts'
+import { missingSegments } from '../ledger/missing-segments.ts'
 import type { Damage } from '../ledger/read-segment.ts'
-import { decodeSegment } from '../ledger/segment.ts'
-import { directFiles, genesis, type Manifest } from '../manifest/manifest.ts'
-import { listPages, readEntries } from '../manifest/page-list.ts'
-import { boundaryOf, decodeManifest, manifestNumbers } from '../manifest/stored-manifests.ts'
+import { scanLedger } from '../ledger/scan-ledger.ts'
+import { SeenSegments } from '../ledger/sequence.ts'
+import { directFiles, type Manifest } from '../manifest/manifest.ts'
+import { soundEntries } from '../manifest/page-list.ts'
 import { decodeRows, storedColumns } from '../parquet/parquet.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { removedKeysOf } from '../publish/removed-keys.ts'
+import { Findings } from './findings.ts'
+import { type CheckedManifests, checkManifests } from './manifest-check.ts'
 import { recordedPublishes, replay } from './replay.ts'
+import { salvage } from './salvage.ts'
+import { type CheckedValues, ValueCheck } from './value-check.ts'
 
 export interface VerifyOptions {
   readonly store: ObjectStore
@@ -30,6 +34,10 @@ export interface VerifyOptions {
   readonly scratch: ObjectStore
   /** Leaves out the replay: proves that nothing is damaged, not that the tables follow from the ledger. */
   readonly quick?: boolean
+  /** Checks the stored values too. */
+  readonly data?: boolean
+  /** Reads what the last leader kept with its lease. */
+  readonly kept?: () => Promise<string | undefined>
 }
 
 export interface VerifyReport {
@@ -46,6 +54,8 @@ export interface VerifyReport {
   readonly replayed: boolean
   /** Files whose rows a replay gives in other bytes, because another version of Servo wrote them. */
   readonly relaid: readonly string[]
+  /** Stored values; null if they were not to be checked. */
+  readonly values: CheckedValues | null
 }
 
 /** Proves that files, checksums and replay agree; names everything that does not. */
@@ -56,120 +66,109 @@ export async function verify(options: VerifyOptions): Promise<VerifyReport> {
 class Verification {
   readonly #options: VerifyOptions
   readonly #paths: Paths
-  readonly #problems = new Map<string, Damage>()
+  readonly #findings = new Findings()
   readonly #checked = new Set<string>()
   readonly #relaid: string[] = []
+  readonly #seen = new SeenSegments()
+  readonly #values: ValueCheck | undefined
   #events = 0
 
   constructor(options: VerifyOptions) {
     this.#options = options
     this.#paths = new Paths(options.scope)
+    this.#values = options.data ? new ValueCheck(options.registry) : undefined
   }
 
   async run(): Promise<VerifyReport> {
+    const { store, scope, kept } = this.#options
     // Manifests before the ledger: what is written meanwhile is then seen as not yet folded, never as missing.
-    const manifests = await this.#readManifests()
-    const newest = manifests.at(-1) ?? genesis(this.#options.scope)
+    const found = await checkManifests({ store, scope, paths: this.#paths, kept }, this.#findings)
+    const { newest } = found
     const inLedger = await this.#readLedger()
-    for (const manifest of manifests) for (const file of directFiles(manifest)) await this.#checkFile(file)
-    const expected = new Map([...directFiles(newest)].map((file) => [file.path, file]))
-    await this.#checkLists(newest, expected)
+    const expected = await this.#checkFiles(found)
     const folded = await this.#checkOrder(newest, inLedger)
+    this.#reportGaps(found)
     const unfolded = [...inLedger].filter((ulid) => !folded.has(ulid)).sort()
     for (const ulid of unfolded) {
       if (!isSettled(newest, utcDay(ulidTime(ulid)))) continue
       const path = this.#paths.segment(ulid)
-      this.#report(path, `${path} lies in a day that was settled without it; servo rebuild folds it`)
+      this.#findings.report(path, `${path} lies in a day that was settled without it; servo rebuild folds it`)
     }
-    const replayed = !this.#options.quick && this.#problems.size === 0
+    const replayed = !this.#options.quick && this.#findings.count === 0
     const parked = replayed ? await this.#replay(newest, expected) : 0
+    const values = (await this.#values?.check(store, this.#paths.root, this.#findings)) ?? null
     return {
-      ok: this.#problems.size === 0,
+      ok: this.#findings.count === 0,
       manifest: newest.number,
       segments: inLedger.size,
       events: this.#events,
       files: this.#checked.size,
-      problems: [...this.#problems.values()],
+      problems: this.#findings.all,
       unfolded,
       parked,
       replayed,
       relaid: this.#relaid,
+      values,
     }
-  }
-
-  async #readManifests(): Promise<Manifest[]> {
-    const { store, scope } = this.#options
-    const manifests: Manifest[] = []
-    const boundary = await boundaryOf(store, this.#paths)
-    for (const number of await manifestNumbers(store, this.#paths)) {
-      if (number < boundary) continue
-      const path = this.#paths.manifest(number)
-      await this.#try(path, async () => {
-        const bytes = await store.get(path)
-        // Garbage collection may have been faster.
-        if (bytes !== undefined) manifests.push(decodeManifest(bytes, path, scope))
-      })
-    }
-    const copy = this.#paths.manifestCopy
-    await this.#try(copy, async () => {
-      const bytes = await store.get(copy)
-      if (bytes !== undefined) readChecksummed('manifest', bytes, copy)
-    })
-    for (let i = 1; i < manifests.length; i++) {
-      const [before, after] = [manifests[i - 1] as Manifest, manifests[i] as Manifest]
-      const wentBack =
-        after.epoch < before.epoch || after.publish < before.publish || after.watermarks.segments < before.watermarks.segments
-      if (wentBack)
-        this.#report(
-          this.#paths.manifest(after.number),
-          `epoch, publish or position went back from manifest ${before.number} to ${after.number}`,
-        )
-    }
-    return manifests
   }
 
   async #readLedger(): Promise<Set<string>> {
     const { store, scope } = this.#options
     const ulids = new Set<string>()
-    for await (const { path } of store.list(this.#paths.ledger)) {
-      await this.#try(path, async () => {
-        const ulid = segmentUlid(path)
-        if (ulid === undefined || path !== this.#paths.segment(ulid))
-          return this.#report(path, `${path} is not where a segment belongs`)
-        const bytes = await store.get(path)
-        if (bytes === undefined) return
-        this.#events += decodeSegment(bytes, path, scope).length
-        ulids.add(ulid)
-      })
+    for await (const scanned of scanLedger({ store, scope, paths: this.#paths })) {
+      if ('error' in scanned) {
+        this.#findings.report(scanned.path, scanned.error.message)
+        continue
+      }
+      const { segment } = scanned
+      this.#events += segment.events.length
+      ulids.add(segment.ulid)
+      this.#seen.add(segment)
+      this.#values?.add(segment.events)
     }
     return ulids
+  }
+
+  /** Checks every file that a manifest leads to. Returns those of the newest, which a replay has to make. */
+  async #checkFiles({ manifests, newest, salvaged }: CheckedManifests): Promise<Map<string, FileRef>> {
+    for (const manifest of manifests) for (const file of directFiles(manifest)) await this.#checkFile(file)
+    const expected = new Map([...directFiles(newest)].map((file) => [file.path, file]))
+    const { store } = this.#options
+    // What a damaged page lists is checked as far as it can be made out.
+    const damaged: string[] = []
+    const onDamage = (error: ServoError): void => void damaged.push(String(error.facts['path']))
+    for await (const found of soundEntries(store, newest.history, onDamage)) {
+      if ('page' in found) {
+        await this.#checkFile(found.page)
+        continue
+      }
+      for (const [table, file] of Object.entries(found.entry.tables)) {
+        if (found.entry.publish < (newest.dropped[table] ?? 0)) continue
+        expected.set(file.path, file)
+        await this.#checkFile(file)
+      }
+    }
+    for await (const found of soundEntries(store, newest.order, onDamage))
+      await this.#checkFile('page' in found ? found.page : found.entry)
+    for (const { file, manifest } of salvaged) await this.#checkSalvaged(file, manifest)
+    for (const page of damaged)
+      for (const file of salvage((await store.get(page)) ?? new Uint8Array())) await this.#checkSalvaged(file, page)
+    return expected
   }
 
   async #checkFile(file: FileRef): Promise<void> {
     if (this.#checked.has(file.path)) return
     this.#checked.add(file.path)
-    await this.#try(file.path, async () => void (await getChecked(this.#options.store, file)))
+    await this.#findings.try(file.path, () => getChecked(this.#options.store, file))
   }
 
-  async #checkLists(manifest: Manifest, expected: Map<string, FileRef>): Promise<void> {
-    const { store } = this.#options
-    for (const list of [manifest.history, manifest.order]) {
-      await this.#try('', async () => {
-        for await (const page of listPages<{ publish: number }>(store, list)) await this.#checkFile(page)
-      })
-    }
-    await this.#try('', async () => {
-      for await (const entry of readEntries(store, manifest.history)) {
-        for (const [table, file] of Object.entries(entry.tables)) {
-          if (entry.publish < (manifest.dropped[table] ?? 0)) continue
-          expected.set(file.path, file)
-          await this.#checkFile(file)
-        }
-      }
-    })
-    await this.#try('', async () => {
-      for await (const entry of readEntries(store, manifest.order)) await this.#checkFile(entry)
-    })
+  /** What a damaged list says of a file may be wrong itself. */
+  async #checkSalvaged(file: FileRef, list: string): Promise<void> {
+    if (this.#checked.has(file.path) || !file.path.startsWith(this.#paths.root)) return
+    this.#checked.add(file.path)
+    const tried = new Findings()
+    await tried.try(file.path, () => getChecked(this.#options.store, file))
+    for (const { path } of tried.all) this.#findings.report(path, `${path} is not what ${list}, which is damaged, says of it`)
   }
 
   /** Every segment was folded at most once, and none that was folded is gone. */
@@ -178,25 +177,29 @@ class Verification {
     const folded = new Set<string>()
     const fold = (ulid: string): void => {
       const path = this.#paths.segment(ulid)
-      if (folded.has(ulid)) this.#report(path, `${path} was folded twice`)
-      if (!inLedger.has(ulid) && !this.#problems.has(path)) this.#report(path, `${path} is missing, but it was folded`)
+      if (folded.has(ulid)) this.#findings.report(path, `${path} was folded twice`)
+      if (!inLedger.has(ulid)) this.#findings.report(path, `${path} is missing, but it was folded`)
       folded.add(ulid)
     }
-    await this.#try('', async () => {
-      for await (const entry of readEntries(store, manifest.order)) {
-        await this.#try(entry.path, async () => {
-          for (const publish of await readOrder(store, entry)) for (const ulid of publish.segments) fold(ulid)
-        })
-      }
-    })
+    for await (const found of soundEntries(store, manifest.order, () => undefined)) {
+      if ('page' in found) continue
+      await this.#findings.try(found.entry.path, async () => {
+        for (const publish of await readOrder(store, found.entry)) for (const ulid of publish.segments) fold(ulid)
+      })
+    }
     for (const delta of manifest.l0) for (const ulid of delta.segments) fold(ulid)
-    if (this.#problems.size === 0 && folded.size !== manifest.watermarks.segments) {
-      this.#report(
-        this.#paths.manifest(manifest.number),
-        `the manifest counts ${manifest.watermarks.segments} segments, its order lists ${folded.size}`,
-      )
+    if (this.#findings.count === 0 && folded.size !== manifest.watermarks.segments) {
+      const path = this.#paths.manifest(manifest.number)
+      this.#findings.report(path, `${path} counts ${manifest.watermarks.segments} segments, its order lists ${folded.size}`)
     }
     return folded
+  }
+
+  /** Segments that no order names yet, or none that can be read, are missed by their numbers. */
+  #reportGaps({ newest, mark }: CheckedManifests): void {
+    const gaps = this.#seen.gaps({}, newest.writers ?? {}, mark?.writers ?? {})
+    const reported = this.#findings.all.flatMap(({ path }) => segmentUlid(path) ?? [])
+    for (const { path, message } of missingSegments(this.#paths, gaps, reported)) this.#findings.report(path, message)
   }
 
   async #replay(manifest: Manifest, expected: ReadonlyMap<string, FileRef>): Promise<number> {
@@ -208,14 +211,14 @@ class Verification {
       made.add(path)
       if (sha256(bytes) === file.sha256) return
       if (await this.#holdsSameRows(file, bytes)) this.#relaid.push(path)
-      else this.#report(path, `${path} does not follow from the ledger: a replay gives other rows`)
+      else this.#findings.report(path, `${path} does not follow from the ledger: a replay gives other rows`)
     }
     let parked = 0
-    await this.#try(this.#paths.ledger, async () => {
+    await this.#findings.try(this.#paths.ledger, async () => {
       const compactor = await replay({ store, scope, registry, scratch, onFile }, recordedPublishes(store, manifest))
       parked = compactor.state.hotTable(parkedEvents).size
       for (const path of expected.keys()) {
-        if (!made.has(path)) this.#report(path, `${path} does not follow from the ledger: a replay makes no such file`)
+        if (!made.has(path)) this.#findings.report(path, `${path} does not follow from the ledger: a replay makes no such file`)
       }
     })
     return parked
@@ -236,18 +239,5 @@ class Verification {
       shared(await decodeRows(read, replayed, file.path)),
     ]
     return before.length === after.length && before.every((row, i) => row === after[i])
-  }
-
-  async #try(path: string, work: () => Promise<void>): Promise<void> {
-    try {
-      await work()
-    } catch (error) {
-      if (!isServoError(error, 'corrupt')) throw error
-      this.#report((error.facts['path'] as string | undefined) ?? path, messageOf(error))
-    }
-  }
-
-  #report(path: string, message: string): void {
-    if (!this.#problems.has(path)) this.#problems.set(path, { path, message })
   }
 }

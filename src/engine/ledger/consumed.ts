@@ -1,16 +1,19 @@
 import { assert } from '../../lib/assert.ts'
+import type { Sequence, Sequenced } from './sequence.ts'
 
 /** The place of a segment in the order of consumption. Until the segment is durable it may have no name, or get another one. */
 export interface Consumed {
   ulid?: string
+  sequence?: Sequence | undefined
 }
 
 /** The names of segments that have one; the others are not in the ledger yet. */
 export const segmentNamesSoFar = (consumed: readonly Consumed[]): string[] => consumed.flatMap(({ ulid }) => ulid ?? [])
 
-/** The names of segments that are durable. */
-export function segmentNames(consumed: readonly Consumed[]): string[] {
-  const names = segmentNamesSoFar(consumed)
-  assert(names.length === consumed.length, 'a segment that is to be published has no name')
-  return names
+/** Segments that are durable, with the names that they have now. */
+export function durableSegments(consumed: readonly Consumed[]): Sequenced[] {
+  return consumed.map(({ ulid, sequence }) => {
+    assert(ulid !== undefined, 'a segment that is to be published has no name')
+    return { ulid, sequence }
+  })
 }

@@ -2,8 +2,8 @@ import { ServoError } from '../../lib/error.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 
-/** The part of its lease that a leader checks before it acts. */
-export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'>
+/** The part of its lease that a leader checks before it acts, and with which it keeps what it published. */
+export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'> & Partial<Pick<HeldLease, 'kept' | 'keep'>>
 
 /**
  * True while this process leads. Check it right before every act: a process may have been paused for any time, at any point, even

@@ -1,7 +1,7 @@
 import { isServoError } from '../../lib/error.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Paths, Scope } from '../paths.ts'
-import { decodeSegment, type Segment } from './segment.ts'
+import { openSegment, type Segment } from './segment.ts'
 
 /** Where a ledger is, and whose. */
 export interface LedgerPlace {
@@ -20,7 +20,7 @@ export interface Damage {
 export async function readSegment({ store, paths, scope }: LedgerPlace, ulid: string): Promise<Segment | undefined> {
   const path = paths.segment(ulid)
   const bytes = await store.get(path)
-  return bytes === undefined ? undefined : { ulid, events: decodeSegment(bytes, path, scope) }
+  return bytes === undefined ? undefined : openSegment(bytes, path, scope)
 }
 
 /** The same for a reader that goes on: it reports a damaged segment, and returns undefined, so that the others are still read. */

@@ -8,6 +8,7 @@ import { createOwn, holds } from '../files/create-own.ts'
 import type { Paths } from '../paths.ts'
 import { startOfDay } from './days.ts'
 import { encodeSegment } from './segment.ts'
+import type { Sequence } from './sequence.ts'
 
 /** The content of one segment: the canonical text of each of its events. */
 export interface Batch {
@@ -21,7 +22,7 @@ export interface SegmentOwner<B extends Batch> {
   /** The next batch, if there is one. */
   take(): B | undefined
   /** From now on the batch may be found in the ledger under this name, and no longer counts under the one before. */
-  named?(batch: B, ulid: string): void
+  named?(batch: B, ulid: string, sequence: Sequence): void
   /** The batch is durable under this name. */
   written(batch: B, ulid: string): void
   /** The batch was given up. An attempt whose answer was lost may have got through. */
@@ -68,6 +69,9 @@ const transitions: Transitions<WriterState> = {
  * an unknown outcome is tried again under the same name with the same bytes; finding those bytes there is success, finding
  * others means a new name; no name is written that is older than a minute, and nothing counts as written in a day that is closed.
  *
+ * It numbers its segments, so that one that goes missing later leaves a gap. After a batch that was given up, which may or may not have
+ * got through, it counts as another writer and begins anew.
+ *
  * It is `idle` until it is woken; then it is `preparing` while its owner gets ready or handles a write, and `writing` while a segment
  * is on its way to the store, by turns until the owner has no more.
  */
@@ -77,6 +81,8 @@ export class SegmentWriter<B extends Batch> {
   #running = Promise.resolve()
   #state: WriterState = 'idle'
   #lastName = ''
+  /** The last segment that is durable. */
+  #last: Sequence | undefined
 
   constructor(options: SegmentWriterOptions, owner: SegmentOwner<B>) {
     this.#options = options
@@ -135,7 +141,10 @@ export class SegmentWriter<B extends Batch> {
     this.#enter('writing')
     const outcome = this.#write(batch).then(
       (ulid) => ({ ulid }),
-      (error: unknown) => ({ error }),
+      (error: unknown) => {
+        this.#last = undefined
+        return { error }
+      },
     )
     return { batch, outcome }
   }
@@ -153,7 +162,10 @@ export class SegmentWriter<B extends Batch> {
           if (days.learn !== undefined) await days.learn(LEARN_EVERY_MS)
           named = this.#name(batch)
         }
-        if (await this.#place(named)) return named.ulid
+        if (await this.#place(named)) {
+          this.#last = named.sequence
+          return named.ulid
+        }
         failure = noPlace(named.path)
         named = undefined
       } catch (error) {
@@ -184,9 +196,11 @@ export class SegmentWriter<B extends Batch> {
 
   #name(batch: B): Named {
     const ulid = this.#mint()
-    this.#owner.named?.(batch, ulid)
+    const last = this.#last ?? { writer: ulid, number: 0 }
+    const sequence = { ...last, number: last.number + 1 }
+    this.#owner.named?.(batch, ulid, sequence)
     const { paths } = this.#options
-    return { ulid, path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts) }
+    return { ulid, sequence, path: paths.segment(ulid), bytes: encodeSegment(ulid, batch.texts, sequence) }
   }
 
   /** Names grow, and belong to open days: if today is closed, to the first moment of the next open day. */
@@ -203,6 +217,7 @@ export class SegmentWriter<B extends Batch> {
 
 interface Named {
   readonly ulid: string
+  readonly sequence: Sequence
   readonly path: string
   readonly bytes: Uint8Array
 }

@@ -3,23 +3,35 @@ import { ServoError } from '../../lib/error.ts'
 import { type Envelope, envelopeSchema } from '../../model/envelope.ts'
 import { CHECKSUM_BYTES, checksummedList, readChecksummed, readChecksummedMembers } from '../files/checksummed-json.ts'
 import type { Scope } from '../paths.ts'
+import { formatSequence, parseSequence, type Sequence } from './sequence.ts'
 
 /** One atomic batch of events as the ledger holds it. */
 export interface Segment {
   readonly ulid: string
   readonly events: readonly Envelope[]
+  /** Absent in segments of earlier versions. */
+  readonly sequence?: Sequence | undefined
 }
 
 const segmentSchema = z.compile(z.array(envelopeSchema).min(1))
 
-/** A segment from the canonical text of each of its events. Its checksum covers its name, so that it cannot pass for another. */
-export function encodeSegment(ulid: string, eventTexts: readonly string[]): Uint8Array {
-  return checksummedList('events', eventTexts, `"segment":"${ulid}"`)
+/**
+ * A segment from the canonical text of each of its events. Its checksum covers its name, so that it cannot pass for another. Versions that
+ * do not know of sequences read it too: what comes before the checksum is a text.
+ */
+export function encodeSegment(ulid: string, eventTexts: readonly string[], sequence?: Sequence): Uint8Array {
+  const place = sequence === undefined ? '' : `,"sequence":"${formatSequence(sequence)}"`
+  return checksummedList('events', eventTexts, `"segment":"${ulid}"${place}`)
 }
 
 /** The events of a segment. Throws `corrupt` unless it is whole, belongs to this scope and holds valid envelopes. */
-export function decodeSegment(bytes: Uint8Array, path: string, scope: Scope): Envelope[] {
-  const parsed = segmentSchema.safeParse(open(bytes, path))
+export const decodeSegment = (bytes: Uint8Array, path: string, scope: Scope): readonly Envelope[] =>
+  openSegment(bytes, path, scope).events
+
+/** A segment under its name. Throws like `decodeSegment`. */
+export function openSegment(bytes: Uint8Array, path: string, scope: Scope): Segment {
+  const { events, sequence } = open(bytes, path)
+  const parsed = segmentSchema.safeParse(events)
   if (!parsed.success) {
     throw new ServoError(
       'corrupt',
@@ -39,19 +51,28 @@ export function decodeSegment(bytes: Uint8Array, path: string, scope: Scope): En
       })
     }
   }
-  return parsed.data
+  return { ulid: nameIn(path), events: parsed.data, sequence: parseSequence(sequence) }
 }
 
-function open(bytes: Uint8Array, path: string): unknown {
-  if (!isNamed(bytes)) return readChecksummed('events', bytes, path)
-  const { events, segment } = readChecksummedMembers<{ events: unknown; segment: unknown }>(bytes, path)
-  if (segment !== path.slice(path.lastIndexOf('/') + 1, -'.json'.length)) {
-    throw new ServoError('corrupt', 'misplaced_segment', `${path} holds the segment ${String(segment).slice(0, 40)}`, {
-      hint: 'It was moved, copied or swapped with another. Put it back where it belongs.',
-      facts: { path },
+const nameIn = (path: string): string => path.slice(path.lastIndexOf('/') + 1, -'.json'.length)
+
+interface Members {
+  readonly events: unknown
+  readonly segment?: unknown
+  readonly sequence?: unknown
+}
+
+function open(bytes: Uint8Array, path: string): Members {
+  if (!isNamed(bytes)) return { events: readChecksummed('events', bytes, path) }
+  const members = readChecksummedMembers<Members>(bytes, path)
+  if (members.segment !== nameIn(path)) {
+    const holds = String(members.segment).slice(0, 40)
+    throw new ServoError('corrupt', 'misplaced_segment', `${path} holds the segment ${holds}`, {
+      hint: 'It was moved, copied or swapped with another. `servo rebuild` puts it back where it belongs.',
+      facts: { path, holds },
     })
   }
-  return events
+  return members
 }
 
 /** Segments of earlier versions have no name in them: their checksum follows the end of the list of events. */

@@ -4,6 +4,7 @@ import type { AlarmClock } from '../../ports/clock.ts'
 import type { Notifier } from '../../ports/notifier.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { MintOptions } from '../ledger/mint.ts'
+import type { Damage } from '../ledger/read-segment.ts'
 import type { CompactorOptions } from '../publish/compactor.ts'
 import type { Reactor } from './reactions.ts'
 
@@ -22,6 +23,8 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly onBroken?: (error: unknown) => void
   /** Called when something is durable that no table shows yet, and with whether the tables can wait for more. */
   readonly onDurable?: (canWait: boolean) => void
+  /** Called with each file that turned out to be damaged or missing when the loop was opened, and that it can do without. */
+  readonly onFound?: (damage: Damage) => void
   /** Called when the ledger could not be read. The loop tries again. */
   readonly onTrouble?: (error: unknown) => void
 }

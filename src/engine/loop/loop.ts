@@ -90,7 +90,7 @@ export class Loop {
       {
         prepare: () => this.#prepare(),
         take: () => this.#next(),
-        named: (segment, name) => compactor.fold.name(segment.consumed, name),
+        named: (segment, name, sequence) => compactor.fold.name(segment.consumed, name, sequence),
         written: (segment, name) => {
           this.#feed.announce(name)
           this.#answer(segment)
@@ -107,14 +107,12 @@ export class Loop {
     const compactor = await Compactor.open({ ...options, ahead })
     const loop = new Loop(options, compactor)
     loop.#feed = await SegmentFeed.open({
+      ...options,
       compactor,
-      scope: options.scope,
-      clock: options.clock,
-      notifier: options.notifier,
-      lookEveryMs: options.lookEveryMs,
       onCaughtUp: (foundSome) => self.loop?.caughtUp(foundSome),
       onTrouble: (error) => loop.#troubled(error),
     })
+    for (const damage of compactor.takeDamage()) options.onFound?.(damage)
     await compactor.keepOrder()
     self.loop = loop
     // An error while it was opened may have broken the loop already; the caller must not get a broken one.

@@ -41,6 +41,8 @@ export interface Manifest {
   readonly history_newest?: Readonly<Record<string, number>>
   /** Segments in the order in which they were consumed, one entry per base. */
   readonly order: PageList<OrderEntry>
+  /** The last segments of the writers that wrote last. Manifests of earlier versions have none. */
+  readonly writers?: LastSegments
   /** Days of the ledger in which no process writes any more. What is in them may not all be folded yet. */
   readonly closed_days?: readonly DayRange[]
   /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
@@ -53,6 +55,15 @@ export interface Manifest {
 
 /** Days of the ledger, `2025-01-15`, from the first to the last, both included. */
 export type DayRange = readonly [first: string, last: string]
+
+/** By writer, its last segment that was folded. */
+export type LastSegments = Readonly<Record<string, LastSegment>>
+
+export interface LastSegment {
+  /** The place of the segment among those of its writer, counted from 1. */
+  readonly number: number
+  readonly segment: string
+}
 
 export interface Watermarks {
   /** The largest segment ULID folded. */

@@ -1,3 +1,4 @@
+import { isServoError, type ServoError } from '../../lib/error.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { checksummedJson, readChecksummed } from '../files/checksummed-json.ts'
 import { type FileRef, fileRef, getChecked } from '../files/file-ref.ts'
@@ -92,6 +93,31 @@ async function* readUnder<E extends Numbered>(
     return
   }
   for (const entry of await readPage<E>(store, page)) if (entry.publish >= fromPublish) yield entry
+}
+
+/** All pages and entries that can be read, oldest first. Pages are checked as they are read; `onDamage` is called for those that are damaged. */
+export async function* soundEntries<E extends Numbered>(
+  store: ObjectStore,
+  list: PageList<E>,
+  onDamage: (error: ServoError) => void,
+): AsyncGenerator<{ readonly page: PageRef } | { readonly entry: E }> {
+  async function* under(page: PageRef, level: number): AsyncGenerator<{ readonly page: PageRef } | { readonly entry: E }> {
+    yield { page }
+    let content: readonly (E | PageRef)[]
+    try {
+      content = await readPage<E | PageRef>(store, page)
+    } catch (error) {
+      if (!isServoError(error, 'corrupt')) throw error
+      onDamage(error)
+      return
+    }
+    for (const each of content) {
+      if (level > 1) yield* under(each as PageRef, level - 1)
+      else yield { entry: each as E }
+    }
+  }
+  for (const [level, pages] of levelsDown(list)) for (const page of pages) yield* under(page, level)
+  for (const entry of list.levels[0]) yield { entry }
 }
 
 /** All entries, newest first; a reader that stops early reads no older page. `onPage` is called for each page that is read. */

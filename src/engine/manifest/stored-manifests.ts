@@ -68,6 +68,14 @@ export async function readManifest(
   return bytes === undefined ? undefined : decodeManifest(bytes, path, scope)
 }
 
+/** The copy of the newest manifest, under the number that it says; undefined if there is none. */
+export async function readCopy(store: ObjectStore, paths: Paths, scope: Scope): Promise<Manifest | undefined> {
+  const bytes = await store.get(paths.manifestCopy)
+  if (bytes === undefined) return undefined
+  const { number } = readChecksummed<StoredManifest>('manifest', bytes, paths.manifestCopy)
+  return decodeManifest(bytes, paths.manifest(number), scope)
+}
+
 /** The newest manifest, or the empty beginning. */
 export async function newestManifest(store: ObjectStore, paths: Paths, scope: Scope, after = 0): Promise<Manifest> {
   // Garbage collection may delete it between listing and reading, but only if there is a newer one by then.

@@ -11,12 +11,13 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
 import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
-import { type Consumed, segmentNames } from '../ledger/consumed.ts'
+import type { Consumed } from '../ledger/consumed.ts'
 import { DayClosing } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom, pathsOfDay } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
-import type { LedgerPlace } from '../ledger/read-segment.ts'
+import type { Damage, LedgerPlace } from '../ledger/read-segment.ts'
 import { defaultL0Limits, type HistoryRule, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
+import { markOf } from '../manifest/published-mark.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
@@ -29,6 +30,7 @@ import { Fence } from './fence.ts'
 import { historyRule } from './keep-history.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
+import { type Newest, newestReadable } from './newest-readable.ts'
 import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
 
 export interface CompactorOptions {
@@ -89,6 +91,8 @@ export class Compactor {
   readonly #rules: Pick<DraftInput, 'retention' | 'history'>
   readonly #turn = new Mutex()
   #manifest: Manifest
+  /** What a leader found when it opened the state. */
+  #opened: Newest | undefined
   #publishing: Promise<'published' | 'nothing'> | undefined
   /** Tried again before anything else is published. */
   #pending: Pending | undefined
@@ -128,13 +132,35 @@ export class Compactor {
   static async open(options: CompactorOptions): Promise<Compactor> {
     const { store, scope, lease, clock } = options
     const paths = new Paths(scope)
-    const [newest, days] = await Promise.all([newestManifest(store, paths, scope), foldersOfDays(store, paths)])
-    const manifest = lease === undefined ? newest : await takeNextEpoch(options, paths, newest, clock.now())
+    const [opened, days] = await Promise.all([
+      lease === undefined
+        ? newestManifest(store, paths, scope).then((manifest) => ({ manifest }))
+        : newestReadable({ store, scope, paths }, lease.kept),
+      foldersOfDays(store, paths),
+    ])
+    const manifest = 'found' in opened ? await takeNextEpoch(options, paths, opened.manifest, clock.now()) : opened.manifest
     // Earlier versions did not record the first publish of a day: any day may have been in the first of all.
     const first_publishes = manifest.first_publishes ?? Object.fromEntries(days.map((day) => [day, 0]))
     const compactor = await Compactor.at(options, { ...manifest, first_publishes }, days)
-    if (lease !== undefined) compactor.#fence.taken()
+    if ('found' in opened) {
+      compactor.#opened = opened
+      compactor.#fence.taken()
+      await compactor.#keepMark()
+    }
     return compactor
+  }
+
+  /** What is damaged or missing, as far as it was noticed since this was opened with a lease. Asked once, when the ledger is folded. */
+  takeDamage(): readonly Damage[] {
+    if (this.#opened === undefined) return []
+    const { found, since, named } = this.#opened
+    this.#opened = undefined
+    return [...found, ...this.fold.takeDamage(since, named)]
+  }
+
+  /** It only helps to notice what goes missing later, so nothing fails if this does. */
+  async #keepMark(): Promise<void> {
+    await this.#options.lease?.keep?.(markOf(this.#manifest)).catch(() => undefined)
   }
 
   /** Opens the state of one manifest. */
@@ -207,7 +233,7 @@ export class Compactor {
     this.#manifest = { ...this.#manifest, publish: publish - 1 }
     const rules = { retention: retention ?? this.#rules.retention, history }
     const { drafted, consumed } = await this.#draft(kind, epoch, toMs(published_at), rules)
-    await this.#write(drafted.finish(segmentNames(consumed)))
+    await this.#write(drafted.finish(consumed))
   }
 
   async #publish(kind: 'delta' | 'base' | undefined): Promise<'published' | 'nothing'> {
@@ -216,7 +242,7 @@ export class Compactor {
     const pending = this.#pending
     if (pending === undefined) return 'nothing'
     await this.#options.ahead?.durable()
-    pending.draft ??= pending.drafted.finish(segmentNames(pending.consumed))
+    pending.draft ??= pending.drafted.finish(pending.consumed)
     await checkLeads(this.#options.lease)
     await this.#write(pending.draft)
     this.#pending = undefined
@@ -289,6 +315,7 @@ export class Compactor {
       this.#sealing.clear()
     })
     this.#days.note(this.#manifest)
+    await this.#keepMark()
     if (draft.manifest.l0.length === 0) this.fold.forgetSettled(draft.manifest)
   }
 

@@ -4,8 +4,9 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import { createOwn } from '../files/create-own.ts'
 import { checkLeads, deposed, type Leading } from '../ledger/leading.ts'
 import type { Manifest } from '../manifest/manifest.ts'
-import { encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
-import type { Paths, Scope } from '../paths.ts'
+import { numbersAbove } from '../manifest/numbers-above.ts'
+import { boundaryOf, encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
+import { numberOf, type Paths, type Scope } from '../paths.ts'
 
 /** How often a takeover is tried. It fails when a deposed leader publishes once more, or when another process takes over. */
 const MAX_TAKEOVERS = 10
@@ -20,7 +21,9 @@ export async function createManifest(
   const bytes = encodeManifest(manifest)
   if (!(await createOwn(store, path, bytes))) return 'taken'
   // A number that garbage collection has passed is free again: a manifest created there is not a version of the state.
-  for await (const _ of store.list(paths.boundaries, { after: paths.boundary(manifest.number) })) {
+  for await (const boundary of store.list(paths.boundaries, { after: paths.boundary(manifest.number) })) {
+    // A file that is not ours must not stop every publish.
+    if (!(numberOf(boundary.path) > manifest.number)) continue
     await store.delete(path)
     return 'passed'
   }
@@ -51,8 +54,12 @@ export async function takeNextEpoch(
   for (let attempt = 0; attempt < MAX_TAKEOVERS; attempt++) {
     await checkLeads(lease)
     const takeover = takeoverOf(manifest, name, nowMs)
-    if ((await createManifest(store, paths, takeover)) === 'created') return takeover
+    const outcome = await createManifest(store, paths, takeover)
+    if (outcome === 'created') return takeover
     manifest = await newestManifest(store, paths, scope)
+    // Garbage collection has passed manifests that are gone now, and numbers up to there are of no use.
+    if (outcome === 'passed' && manifest.number < (await boundaryOf(store, paths)))
+      manifest = { ...manifest, ...(await numbersAbove({ store, scope, paths })) }
     if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
   }
   throw new ServoError('unavailable', 'takeovers_failed', `${MAX_TAKEOVERS} takeovers failed because others published first`, {

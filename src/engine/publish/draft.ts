@@ -1,5 +1,6 @@
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
+import { type Consumed, durableSegments } from '../ledger/consumed.ts'
 import type { Delta, DeltaFiles, Manifest } from '../manifest/manifest.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
@@ -21,7 +22,7 @@ export interface Draft {
 /** A publish whose rows are encoded. Its manifest waits until the segments are durable, because their names may change until then. */
 export interface Drafted {
   /** Called once, with the segments that were consumed since the last publish, in that order. */
-  finish(segments: readonly string[]): Draft
+  finish(consumed: readonly Consumed[]): Draft
 }
 
 /** A small publish: only what changed since the last one. */
@@ -35,12 +36,13 @@ export async function draftDelta(input: DraftInput): Promise<Drafted> {
   const tables = { ...hot.tables, ...cold.tables }
   const rows = hot.rows + cold.rows
   return {
-    finish(segments) {
+    finish(consumed) {
+      const segments = durableSegments(consumed)
       const delta: Delta = {
         publish: manifest.publish + 1,
         epoch,
         published_at: input.publishedAt,
-        segments,
+        segments: segments.map(({ ulid }) => ulid),
         rows,
         tables,
       }
@@ -159,8 +161,13 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
   const history = await keepHistory(input, files, sealed.entry())
   const dropped = await expiredHistory(input.store, manifest, input.retention, input.nowMs)
   return {
-    finish(segments) {
-      const order = recordOrder(input, segments, files)
+    finish(consumed) {
+      const segments = durableSegments(consumed)
+      const order = recordOrder(
+        input,
+        segments.map(({ ulid }) => ulid),
+        files,
+      )
       return {
         files: files.list,
         manifest: {

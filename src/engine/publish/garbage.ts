@@ -1,3 +1,4 @@
+import { isServoError } from '../../lib/error.ts'
 import { MINUTE_MS, toMs } from '../../lib/time.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -51,7 +52,8 @@ export async function collectGarbage(options: GarbageOptions): Promise<GarbageRe
       dropped.push(number)
       continue
     }
-    const manifest = await readManifest(store, paths, scope, number)
+    // One that is damaged was passed over by the leader, and nobody can read it: it goes when it would have gone.
+    const manifest = await readManifest(store, paths, scope, number).catch(unlessDamaged)
     if (manifest !== undefined) kept.push(manifest)
   }
   const oldest = kept.at(-1)
@@ -65,6 +67,10 @@ export async function collectGarbage(options: GarbageOptions): Promise<GarbageRe
   const files = await collectFiles(options, paths, kept, newest)
   await collectBoundaries(store, paths, oldest.number)
   return { manifests: dropped.length, files, boundary: oldest.number }
+}
+
+function unlessDamaged(error: unknown): undefined {
+  if (!isServoError(error, 'corrupt') || error.code === 'unknown_format') throw error
 }
 
 async function collectFiles(

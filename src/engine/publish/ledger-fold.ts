@@ -9,9 +9,11 @@ import { type Consumed, segmentNamesSoFar } from '../ledger/consumed.ts'
 import type { DayClosing } from '../ledger/day-closing.ts'
 import { unsettledPaths } from '../ledger/days.ts'
 import type { CheckedEvent } from '../ledger/mint.ts'
+import { missingSegments } from '../ledger/missing-segments.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
-import type { Manifest } from '../manifest/manifest.ts'
+import { SeenSegments, type Sequence } from '../ledger/sequence.ts'
+import type { LastSegments, Manifest } from '../manifest/manifest.ts'
 import { segmentUlid } from '../paths.ts'
 import type { ColdStore } from '../sorted/cold-store.ts'
 import type { Fence } from './fence.ts'
@@ -51,6 +53,8 @@ export class LedgerFold {
   #unpublished: Unpublished = { segments: [], events: 0 }
   /** How many segments of other processes were folded. `#unpublished` cannot count them: a publish may empty it while a caller counts. */
   #applied = 0
+  /** The segments folded since the last manifest, until they were searched for gaps. */
+  #arrived: SeenSegments | undefined = new SeenSegments()
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
     this.#parts = parts
@@ -89,6 +93,17 @@ export class LedgerFold {
     this.#folded.forgetSettled(manifest, segmentNamesSoFar(this.#unpublished.segments))
   }
 
+  /**
+   * What is damaged or missing of the ledger beyond the published segments `since`, up to the last ones that are `named`. Asked once,
+   * when what the ledger holds is folded: later on, a listing that runs beside a writer may miss a segment and find the one after it.
+   */
+  takeDamage(since: LastSegments, named: LastSegments): Damage[] {
+    const gaps = this.#arrived?.gaps(since, named) ?? []
+    this.#arrived = undefined
+    const damaged = [...this.damaged.keys()].flatMap((path) => segmentUlid(path) ?? [])
+    return [...this.damaged.values(), ...missingSegments(this.#parts.ledger.paths, gaps, damaged)]
+  }
+
   /** Tries again what an earlier version of Servo did not understand. */
   async retryUnknown(): Promise<void> {
     const { state, cold } = this.#parts
@@ -118,7 +133,8 @@ export class LedgerFold {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
       days.add(segment.ulid)
-      this.record({ ulid: segment.ulid }, segment.events.length)
+      this.record({ ulid: segment.ulid, sequence: segment.sequence }, segment.events.length)
+      this.#arrived?.add(segment)
       this.#applied += 1
     }
     return verdicts
@@ -164,10 +180,11 @@ export class LedgerFold {
   }
 
   /** A segment that is about to be written gets its name, or another one. A listing of the ledger from now on finds it folded. */
-  name(consumed: Consumed, ulid: string): void {
+  name(consumed: Consumed, ulid: string, sequence: Sequence): void {
     // A segment that still turns up under the earlier name is folded like any other, and changes nothing.
     if (consumed.ulid !== undefined) this.#folded.remove(consumed.ulid)
     consumed.ulid = ulid
+    consumed.sequence = sequence
     this.#folded.add(ulid)
     this.#parts.days.add(ulid)
   }

@@ -2,6 +2,7 @@ import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import { checksummedJson } from '../files/checksummed-json.ts'
 import { includesDay } from '../ledger/days.ts'
+import { type Sequenced, withPublished } from '../ledger/sequence.ts'
 import {
   type DayRange,
   MANIFEST_FORMAT,
@@ -18,9 +19,10 @@ import type { FileSet } from './file-set.ts'
 /** The next manifest with everything but the files. */
 export function nextManifest(
   { manifest, epoch, compactor, publishedAt, events, scope, days }: DraftInput,
-  segments: readonly string[],
+  published: readonly Sequenced[],
 ): Manifest {
-  const { watermarks } = manifest
+  const { watermarks, writers = {} } = manifest
+  const segments = published.map(({ ulid }) => ulid)
   const newest = segments.reduce(
     (largest, ulid) => (ulid > largest ? ulid : largest),
     watermarks.events_processed_through ?? '',
@@ -35,6 +37,7 @@ export function nextManifest(
     published_at: publishedAt,
     publish: manifest.publish + 1,
     ...days,
+    writers: withPublished(writers, published),
     ...(manifest.first_publishes && { first_publishes: firstPublishes(manifest, days.settled_days, segments) }),
     watermarks: {
       events_processed_through: newest === '' ? null : newest,

@@ -15,6 +15,7 @@ import { historyIndex } from '../../model/system-tables.ts'
 import { CarriedRuns } from './carried-runs.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
+import { damageFound } from './damage-found.ts'
 import { envelopeFor } from './dispatch/inputs.ts'
 import { LocalDispatch } from './dispatch/local-dispatch.ts'
 import { RemoteDispatch } from './dispatch/remote-dispatch.ts'
@@ -251,6 +252,7 @@ export class Orchestrator {
       onBroken: (error) => this.#broke(error),
       onDurable: (canWait) => this.#publisher?.noticed(canWait),
       onTrouble: (error) => this.#options.onTrouble?.(error),
+      onFound: (damage) => this.#options.onTrouble?.(damageFound(damage)),
       ...compaction,
     })
     // The orchestrator was closed while the loop opened.

@@ -4,6 +4,8 @@ import { serve } from '@hono/node-server'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
 import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
+import { lookOver } from '../../engine/check/look-over.ts'
+import { Paths } from '../../engine/paths.ts'
 import { assert } from '../../lib/assert.ts'
 import { Mutex } from '../../lib/mutex.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
@@ -13,6 +15,7 @@ import { applyEnvFiles } from '../../sdk/project/env-files.ts'
 import { EvaluationPool } from '../../worker/pool/evaluation-pool.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
+import { damageFound } from '../leader/damage-found.ts'
 import type { Feed } from '../leader/feed.ts'
 import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
 import type { Orchestrator } from '../leader/orchestrator.ts'
@@ -191,6 +194,7 @@ export class LocalServer {
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
       if (options.watch) await local.#watcher.add(projectDir)
+      void local.#lookOver().catch(() => undefined)
       return { server: local, loaded }
     } catch (error) {
       if (local !== undefined) await local.close()
@@ -245,6 +249,16 @@ export class LocalServer {
     this.#enter({ kind: 'serving', http: listening.http, url: `http://127.0.0.1:${listening.port}` })
     this.#server.reachableAt(this.url)
     await this.#options.lease.announce(this.url)
+  }
+
+  /** In the background, because it asks for every file of the state. */
+  async #lookOver(): Promise<void> {
+    const { components, onTrouble } = this.#options
+    const { manifest } = this.orchestrator.loop.compactor
+    for await (const damage of lookOver(components.store, new Paths(components.scope), manifest)) {
+      if (this.#state.kind === 'closing') return
+      onTrouble?.(damageFound(damage))
+    }
   }
 
   #reload(): void {

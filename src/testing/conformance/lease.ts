@@ -71,6 +71,23 @@ export function leaseConformance(name: string, openLease: OpenLease): void {
       expect(await opened.join().lease.leader()).toEqual(leader)
     })
 
+    it('what a holder keeps is there for every process and every later holder, until another text is kept', async () => {
+      const first = await heldBy(opened.join())
+      expect(first.kept).toBeUndefined()
+      expect(await opened.join().lease.kept()).toBeUndefined()
+      await first.keep('one')
+      await first.keep('two')
+      await first.announce('http://127.0.0.1:4400')
+      expect([first.kept, await opened.join().lease.kept()]).toEqual(['two', 'two'])
+      await first.release()
+      const second = await heldBy(opened.join())
+      expect(second.kept).toBe('two')
+      await second.release()
+      const third = await heldBy(opened.join())
+      await third.keep('three')
+      expect([third.kept, await opened.join().lease.kept()]).toEqual(['three', 'three'])
+    })
+
     it('[E4] a holder that answers keeps the lease, and the candidate gets the leader and its address', async () => {
       const held = await heldBy(opened.join())
       await held.announce('http://127.0.0.1:4400')
