@@ -128,10 +128,8 @@ function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' 
   )
   const impossible = assets.flatMap(({ key, dimensions }) => {
     const exists =
-      dimensions.length === 0
-        ? [`newest.partition_key = ''`]
-        : [`newest.partition_key <> ''`, ...dimensions.flatMap((d) => d.exists ?? [])]
-    return `AND (newest.asset_key <> ${quoteText(key)} OR (${exists.join(' AND ')}))`
+      dimensions.length === 0 ? [`partition_key = ''`] : [`partition_key <> ''`, ...dimensions.flatMap((d) => d.exists ?? [])]
+    return `AND (asset_key <> ${quoteText(key)} OR (${exists.join(' AND ')}))`
   })
   return `CREATE OR REPLACE ${temporary}TABLE servo_data AS
 WITH known(recorded_as, asset_key, ending) AS (VALUES ${known.length > 0 ? known.join(', ') : `(NULL, NULL, NULL)`}),
@@ -140,12 +138,12 @@ newest AS (
     first({'asset_key': s.asset_key, 'path': s.last_materialization_path, 'id': s.last_materialization_id, 'made_at': s.last_materialization_at} ${newestFirst}) AS made
   FROM partition_status AS s JOIN known ON known.recorded_as = s.asset_key GROUP BY ALL
 )
-SELECT newest.asset_key, newest.partition_key, partition_values, made.id AS materialization_id, made.path AS path,
-  ${quoteText(place.plain)} || made.path AS file, ${quoteText(place.spelled)} || made.path AS spelled, v.value AS value, v.bytes AS bytes, v.sha256 AS sha256
-FROM newest LEFT JOIN stored_values AS v
-  ON v.asset_key = made.asset_key AND v.partition_key = newest.partition_key AND v.materialization_id = made.id
+SELECT asset_key, partition_key, partition_values, made.id AS materialization_id, made.path AS path,
+  ${quoteText(place.plain)} || made.path AS file, ${quoteText(place.spelled)} || made.path AS spelled, value, bytes, sha256
+FROM newest LEFT JOIN (SELECT asset_key AS made_as, partition_key AS made_for, materialization_id AS made_by, value, bytes, sha256 FROM stored_values) AS v
+  ON made_as = made.asset_key AND made_for = partition_key AND made_by = made.id
 WHERE made.id <> '' AND (wiped_at IS NULL OR wiped_at < made.made_at)
-  AND (ends_with(made.path, ending) AND regexp_full_match(made.path, ${quoteText(OUTPUT_PATH)}) OR ending = '.json' AND v.value IS NOT NULL)
+  AND (ends_with(made.path, ending) AND regexp_full_match(made.path, ${quoteText(OUTPUT_PATH)}) OR ending = '.json' AND value IS NOT NULL)
   ${impossible.join('\n  ')};`
 }
 

@@ -38,8 +38,7 @@ test('[D9] a small value reaches the tasks of its own run though another run has
   let made = 0
   const result = () => ({ outcome: 'SUCCEEDED' as const, materialization_id: `m${++made}`, output: inline(`{"made":${made}}`) })
   const world = await World.open({
-    script: ({ asset_key }) =>
-      asset_key === 'a' ? { result: result() } : { ms: asset_key === 'slow' ? 2 * MINUTE_MS : 0 },
+    script: ({ asset_key }) => (asset_key === 'a' ? { result: result() } : { ms: asset_key === 'slow' ? 2 * MINUTE_MS : 0 }),
   })
   await world.define({
     a: [],

@@ -21,7 +21,11 @@ const stores: [string, ObjectStore, ((name: string) => string) | undefined][] = 
 ]
 
 let made = 0
-const storageIn = (store: ObjectStore, files?: typeof fileOf) => ({ store, projectDir: folder, ...(files && { fileOf: files }) })
+const storageIn = (store: ObjectStore, files?: typeof fileOf) => ({
+  store,
+  projectDir: folder,
+  ...(files && { fileOf: files }),
+})
 const valuesIn = (store: ObjectStore, files?: typeof fileOf, more: Partial<Making> = {}) =>
   attemptValues(storageIn(store, files), { assetKey: 'a', partitionKey: undefined, materializationId: `m${++made}`, ...more })
 
@@ -103,7 +107,9 @@ describe.each(stores)('in %s', (_, store, files) => {
 
   test('[D10] a value of an earlier version, which recorded no checksum, is read as before', async () => {
     const written = await valuesIn(store, files).writeJson('{"n":1}')
-    expect(await valuesIn(store, files).readJson({ partition_key: '', materialization_id: 'm', path: written.path })).toEqual({ n: 1 })
+    expect(await valuesIn(store, files).readJson({ partition_key: '', materialization_id: 'm', path: written.path })).toEqual({
+      n: 1,
+    })
     const rows = await valuesIn(store, files).writeRows(stream([{ n: 1 }]), undefined)
     const ref = tableRef({ path: rows.path })
     expect(await (await valuesIn(store, files).openTable(ref, undefined)).rows()).toEqual([{ n: 1 }])
