@@ -89,7 +89,6 @@ for (const bytes of SIZES) {
     number(perSecond('file')),
     ratio(perSecond('file') / perSecond('nothing')),
   ])
-  console.log(rows.at(-1)?.join(' | '))
 }
 report.table('What a stored value costs', rows as string[][])
 report.finish()
