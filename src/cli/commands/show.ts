@@ -42,7 +42,8 @@ export async function showValue(key: string, flags: ShowFlags): Promise<void> {
   // One value is shown as it is; several are rows of a table.
   if (found.isOne && first !== undefined && first.kind === 'json' && format !== 'csv') {
     if (chosenColumns() !== undefined) throw noColumns(key)
-    print(printable(JSON.stringify(first.row['value'], null, 2)))
+    const { value } = first.row
+    print(printable(JSON.stringify(value, null, 2)))
   } else if (first === undefined && format === 'table') note(`${key} has no rows`)
   else await { table: writeTable, json: writeJson, csv: writeCsv }[format](tableOf(found.rows))
   if (found.isMore) note('there are more rows; --limit shows more of them')
@@ -112,8 +113,8 @@ async function valueReader(projectDir: string): Promise<ValueReader> {
   const { folderStore } = await import('../../server/components.ts')
   const store = folderStore(dataDir)
   const fileOf = (name: string): string => join(dataDir, name)
-  const { storedValues } = await import('../../worker/values/stored-values.ts')
-  const values = storedValues({ store, fileOf, projectDir })
+  const { valuesIn } = await import('../../worker/values/stored-values.ts')
+  const values = valuesIn({ store, fileOf, projectDir })
   return (stored, { asset_key, partition_key }) => {
     const path = stored.path ?? ''
     const name = partition_key === '' ? asset_key : `${asset_key}[${partition_key}]`

@@ -68,6 +68,6 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
 const pathIn = (output: unknown): string | null => storedIn(output)?.path ?? null
 
 function versionIn(output: unknown): string | null {
-  const text = isObject(output) && !Array.isArray(output) ? output['data_version'] : undefined
+  const { data_version: text } = isObject(output) && !Array.isArray(output) ? output : {}
   return typeof text === 'string' && text !== '' ? text : null
 }

@@ -2,7 +2,7 @@ import { type OutputPlace, outputFolder } from '../../contract/output-path.ts'
 import { checksumOf } from '../../contract/stored-output.ts'
 import type { ValueStore, Written, WrittenFile } from '../../sdk/declare/values.ts'
 import { invalid } from '../../sdk/invalid.ts'
-import { storedValues, type ValueStorage } from './stored-values.ts'
+import { type ValueStorage, valuesIn } from './stored-values.ts'
 
 /** Whose value is being made. */
 export interface Making extends OutputPlace {
@@ -32,7 +32,7 @@ export function attemptValues(storage: ValueStorage, making: Making): ValueStore
     bytes.byteLength <= (making.inlineBytes ?? 0) && !making.hasSecret?.(json)
 
   return {
-    ...storedValues(storage),
+    ...valuesIn(storage),
     async writeJson(json, as) {
       const bytes = new TextEncoder().encode(json)
       if (bytes.byteLength > MAX_JSON_BYTES)

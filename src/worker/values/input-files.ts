@@ -6,7 +6,7 @@ import { invalid } from '../../sdk/invalid.ts'
 import { valuesOfDimensions } from '../../sdk/partitions/partition-key.ts'
 import { sourceFiles } from './source-files.ts'
 import { checkBytes, checkFile, checkStoredPath, throwMissing } from './stored-file.ts'
-import { inlineBytes, storedValues, type ValueStorage } from './stored-values.ts'
+import { inlineBytes, type ValueStorage, valuesIn } from './stored-values.ts'
 
 /** An input as a program reads it: files, and for a small JSON value the value itself. */
 export interface GivenInput {
@@ -65,7 +65,7 @@ async function filesOfValues(storage: ValueStorage, request: InputRequest): Prom
     else if (!value.value) throwNoValue(ref, value)
   }
   const withValues = ref.io === 'json' && (await isSmall(storage, ref.values))
-  const { readJson } = storedValues(storage)
+  const { readJson } = valuesIn(storage)
   const files: GivenFile[] = []
   // One after the other: there may be many thousands.
   for (const [i, value] of ref.values.entries()) {

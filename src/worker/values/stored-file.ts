@@ -77,7 +77,7 @@ export function checkSize(name: string, bytes: number, recorded: RecordedChecksu
     throw damaged(name, `it has ${bytes} bytes instead of ${recorded.bytes}`)
 }
 
-export function checkSum(name: string, sha256: string, recorded: string): void {
+function checkSum(name: string, sha256: string, recorded: string): void {
   if (sha256 !== recorded) throw damaged(name, `its SHA-256 is ${sha256} instead of ${recorded}`)
 }
 

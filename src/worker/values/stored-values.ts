@@ -13,7 +13,7 @@ export interface ValueStorage {
 }
 
 /** Reads what attempts stored. */
-export function storedValues(storage: ValueStorage): Pick<ValueStore, 'readJson' | 'readBytes' | 'openTable' | 'runSql'> {
+export function valuesIn(storage: ValueStorage): Pick<ValueStore, 'readJson' | 'readBytes' | 'openTable' | 'runSql'> {
   // Parquet is loaded when first used: it is a quarter of the time in which a worker starts.
   let opening: Promise<StoredTables> | undefined
   const tables = (): Promise<StoredTables> => {

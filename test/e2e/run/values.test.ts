@@ -1,8 +1,8 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TestProject } from './support/project.ts'
-import { until } from './support/until.ts'
+import { TestProject } from '../support/project.ts'
+import { until } from '../support/until.ts'
 
 const ASSETS = `import { asset, command, keys } from 'servo-flow'
 
