@@ -98,3 +98,13 @@ test('[D10] a file that was edited is named and not read, and a wiped value is r
   await expect(project.query('select value from amount')).rejects.toThrow('has nothing to show')
   await expect((await project.client()).runs.request({ selection: ['program'] }, 'ada')).rejects.toThrow('amount')
 })
+
+test('a value whose file is gone is an error of servo query, not a row less', async () => {
+  const [{ last_materialization_path: file }] = (await project.json('partitions', 'list', 'long')).partitions
+  fs.rmSync(path.join(workspace, file))
+  await published(`select * from stored_values where path = '${file}'`)
+  expect(await project.servo('query', 'from long')).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/is missing\nhint: Materialize the asset again/),
+  })
+})
