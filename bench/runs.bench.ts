@@ -40,12 +40,17 @@ const floor = await openFloor()
 
 const ownData = `import { asset } from 'servo-flow'\nexport const one = asset('one', { run: () => undefined })\n`
 const value = `import { asset } from 'servo-flow'\nexport const one = asset('one', { run: () => 1 })\n`
+const fileValue = `import { asset, io } from 'servo-flow'
+const text = io<number>('text', { write: String, read: (bytes) => Number(new TextDecoder().decode(bytes)) })
+export const one = asset('one', { io: text, run: () => 1 })
+`
 const FIRST = 'Servo, asset keeps its own data'
 const UNPUBLISHED = 'Servo, own data, no tables written'
 const PEER = 'graphile-worker, 24 in flight'
 const servos: Record<string, Servo> = {
   [FIRST]: await Servo.open({ assets: ownData }),
-  'Servo, value stored as a file': await Servo.open({ assets: value }),
+  'Servo, value recorded with its run': await Servo.open({ assets: value }),
+  'Servo, value stored as a file': await Servo.open({ assets: fileValue }),
 }
 
 const contestants: Record<string, () => Promise<Round>> = {

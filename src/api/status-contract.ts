@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { StoredOutput } from '../contract/stored-output.ts'
 import type { Blamed } from '../domain/partitions/explain.ts'
 import { type Cause, causeNames, type DisplayStatus, displayStatuses } from '../domain/partitions/status-names.ts'
 
@@ -18,6 +19,8 @@ export const listQuery = z.object({
   partition: z.string().min(1).max(2_048).optional(),
   status: z.enum(statusFilters).optional(),
   order: z.enum(['newest', 'oldest']).default('newest'),
+  /** `true`: each partition comes with its stored value, if that is small, and with the checksum of its file. */
+  values: z.stringbool({ truthy: ['true'], falsy: ['false'] }).optional(),
   limit,
   cursor,
 })
@@ -44,7 +47,7 @@ export interface PartitionStatus {
   readonly causes: readonly Cause[]
   readonly last_materialization_at: string | null
   readonly last_materialization_run_id: string | null
-  /** Where its value lies in the data folder; null if none is stored. */
+  /** Where its value lies in the data folder; null if none is stored, or a small one that has no file. */
   readonly last_materialization_path: string | null
   readonly last_materialization_code_version: string | null
   /** Reported, or a checksum; null if there is neither. */
@@ -53,6 +56,8 @@ export interface PartitionStatus {
   readonly last_attempt_outcome: string | null
   readonly last_attempt_run_id: string | null
   readonly wiped_at: string | null
+  /** If values were asked for: how its value is stored; null if it has none that counts. */
+  readonly stored?: StoredOutput | null
 }
 
 export interface PartitionPage {

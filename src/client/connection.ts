@@ -136,7 +136,7 @@ async function refusalOf(response: IncomingMessage): Promise<ServoError> {
 }
 
 /** `?name=value` for every name that has a value, repeated for a list. */
-export function queryText(values: Readonly<Record<string, string | number | readonly string[] | undefined>>): string {
+export function queryText(values: Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>): string {
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(values)) for (const each of [value ?? []].flat()) query.append(name, String(each))
   return query.size === 0 ? '' : `?${query}`

@@ -4,6 +4,7 @@ import { errorDetail } from './error-schema.ts'
 import { isOutputPath } from './output-path.ts'
 import { reportedKeys } from './partition-keys.ts'
 import type { ReportedCheck } from './reported-check.ts'
+import { MAX_INLINE_BYTES } from './stored-output.ts'
 
 /** Where one materialization of an upstream asset is stored. */
 const storedValue = z.object({
@@ -11,6 +12,11 @@ const storedValue = z.object({
   materialization_id: z.string(),
   /** Path in the data store, as the attempt that wrote it reported. */
   path: z.string().nullish(),
+  /** A small value has no file: here it is, as JSON text. */
+  value: z.string().nullish(),
+  /** Size and SHA-256 of the file or of the text. Whoever reads the value checks them. */
+  bytes: z.number().nullish(),
+  sha256: z.string().nullish(),
 })
 
 /** The values that an input loads: one stored value, or several when it takes more than one partition. */
@@ -57,6 +63,8 @@ export const dispatchEnvelope = z.object({
     heartbeat_timeout_sec: z.number().int().nullish(),
     /** Where to write a value that other assets load: in this folder, named by the `materialization_id`, a dot and an extension. */
     output_folder: z.string().nullish(),
+    /** A JSON value of up to so many bytes may be reported as `output.value` instead of being written to a file. */
+    inline_bytes: z.number().int().nullish(),
     /** Labels of the run. */
     labels: z.record(z.string(), z.string()).default({}),
   }),
@@ -95,11 +103,14 @@ export const attemptResult = z.object({
     .object({
       /** In the data store, below `output_folder`. */
       path: z.string().refine(isOutputPath, 'must be a path below the output_folder of the dispatch').nullish(),
+      /** A JSON value that is recorded with the report instead of in a file: canonical JSON text, of at most `inline_bytes` bytes. */
+      value: z.string().min(1).max(MAX_INLINE_BYTES).nullish(),
+      /** Size of the file or of the text. */
       bytes: count.nullish(),
-      /** Of the bytes that are stored, in hexadecimal. */
+      /** SHA-256 of the same bytes, in hexadecimal. Readers check it. */
       sha256: z
         .string()
-        .regex(/^[0-9a-f]{64}$/)
+        .regex(/^[0-9a-f]{64}$/, 'must be a SHA-256 in lower-case hexadecimal')
         .nullish(),
       rows: count.nullish(),
       /** Equal data has equal versions. A longer one would be a column full of data. */

@@ -40,6 +40,8 @@ export interface TableSpec<C extends Columns> {
   ended?(row: RowOf<C>): Ended | undefined
   /** Columns for which a sorted file records whether all rows of a row group have the same value: see `Digest`. */
   readonly digest?: readonly (keyof C & string)[]
+  /** For a cold table with large rows: how many rows a row group of its sorted files has, fewer than the 5,000 of other tables. */
+  readonly groupRows?: number
   /**
    * For a table whose ended rows are listed with the newest first: the column that says when, and the columns that a list can be
    * filtered by, which are text or lists of text.

@@ -1,9 +1,10 @@
+import { existsSync } from 'node:fs'
 import type { MoreViews, RunSql } from '../adapters/duckdb/read-only-query.ts'
 import { isPathOf, OUTPUT_PATH } from '../contract/output-path.ts'
 import { ServoError } from '../lib/error.ts'
 import { isObject } from '../lib/is-object.ts'
 import { quoteName, quoteText } from '../lib/sql/sql-text.ts'
-import { checkStoredPath } from '../worker/values/stored-file.ts'
+import { checkFile, checkStoredPath, MAX_HASHED_BYTES } from '../worker/values/stored-file.ts'
 import { materializeCommand } from './materialize-command.ts'
 
 /*
@@ -12,7 +13,7 @@ import { materializeCommand } from './materialize-command.ts'
  */
 
 /** The tables of the state that say what is current. */
-export const VIEW_TABLES = ['asset_definitions', 'partition_status', 'dynamic_partitions'] as const
+export const VIEW_TABLES = ['asset_definitions', 'partition_status', 'stored_values', 'dynamic_partitions'] as const
 
 export const DEFINITIONS = 'SELECT asset_key, definition, renamed_from, removed FROM asset_definitions ORDER BY asset_key'
 
@@ -142,7 +143,7 @@ interface Place {
   readonly spelled: string
 }
 
-/** Creates the table of the files behind these views: those of the current materializations of the assets. */
+/** Creates the table of the values behind these views, in files or as they are: those of the current materializations of the assets. */
 function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' | 'TEMP '): string {
   const newestFirst = 'ORDER BY last_materialization_at DESC NULLS LAST, last_materialization_event_id DESC NULLS LAST'
   const known = assets.flatMap(({ key, recordedAs, ending }) =>
@@ -157,14 +158,15 @@ function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' 
 WITH known(recorded_as, asset_key, ending) AS (VALUES ${known.length > 0 ? known.join(', ') : `(NULL, NULL, NULL)`}),
 newest AS (
   SELECT known.asset_key, known.ending, s.partition_key, first(s.partition_values) AS partition_values, max(s.wiped_at) AS wiped_at,
-    first({'path': s.last_materialization_path, 'id': s.last_materialization_id, 'made_at': s.last_materialization_at} ${newestFirst}) AS made
+    first({'asset_key': s.asset_key, 'path': s.last_materialization_path, 'id': s.last_materialization_id, 'made_at': s.last_materialization_at} ${newestFirst}) AS made
   FROM partition_status AS s JOIN known ON known.recorded_as = s.asset_key GROUP BY ALL
 )
 SELECT asset_key, partition_key, partition_values, made.id AS materialization_id, made.path AS path,
-  ${quoteText(place.plain)} || made.path AS file, ${quoteText(place.spelled)} || made.path AS spelled
-FROM newest
-WHERE made.id <> '' AND made.path IS NOT NULL AND (wiped_at IS NULL OR wiped_at < made.made_at)
-  AND ends_with(made.path, ending) AND regexp_full_match(made.path, ${quoteText(OUTPUT_PATH)})
+  ${quoteText(place.plain)} || made.path AS file, ${quoteText(place.spelled)} || made.path AS spelled, value, bytes, sha256
+FROM newest LEFT JOIN (SELECT asset_key AS made_as, partition_key AS made_for, materialization_id AS made_by, value, bytes, sha256 FROM stored_values) AS v
+  ON made_as = made.asset_key AND made_for = partition_key AND made_by = made.id
+WHERE made.id <> '' AND (wiped_at IS NULL OR wiped_at < made.made_at)
+  AND (ends_with(made.path, ending) AND regexp_full_match(made.path, ${quoteText(OUTPUT_PATH)}) OR ending = '.json' AND value IS NOT NULL)
   ${impossible.join('\n  ')};`
 }
 
@@ -175,13 +177,16 @@ const FILE = quoteName('servo file')
 const variableOf = (number: number): string => `servo_data_${number}`
 
 const filesVariable = ({ key }: ViewedAsset, number: number): string =>
-  `SET VARIABLE ${variableOf(number)} = (SELECT list(spelled ORDER BY partition_key) FROM servo_data WHERE asset_key = ${quoteText(key)});`
+  `SET VARIABLE ${variableOf(number)} = (SELECT list(spelled ORDER BY partition_key) FROM servo_data WHERE asset_key = ${quoteText(key)} AND spelled IS NOT NULL);`
+
+/** Whether values of an asset are in files: SQL has no list of no files. */
+type Kept = 'in files' | 'as they are'
 
 /**
- * The data of an asset that has files. Columns of partitions are last, as DuckDB has them for folders: if a table has a column of the same name,
+ * The data of an asset. Columns of partitions are last, as DuckDB has them for folders: if a table has a column of the same name,
  * that one keeps it.
  */
-function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number): string {
+function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number, kept: Kept): string {
   const files = `(SELECT * FROM servo_data WHERE asset_key = ${quoteText(key)})`
   const partition = dimensions.map(({ column, value }) => `, p.${value} AS ${quoteName(column)}`).join('')
   const list = `getvariable(${quoteText(variableOf(number))})`
@@ -189,11 +194,16 @@ function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number): s
   const options = `union_by_name = true, hive_partitioning = false, filename = 'servo file'`
   if (ending === 'parquet')
     return `SELECT d.* EXCLUDE (${FILE})${partition} FROM read_parquet(${list}, ${options}) AS d JOIN ${files} AS p ON p.file = d.${FILE}`
-  if (ending === 'json')
-    // read_text passes over a file that is gone, and a row less is a wrong answer.
-    return `SELECT CASE WHEN d.content IS NULL THEN error('IO Error: ' || p.file || ' is missing') ELSE d.content END::JSON AS "value"${partition} FROM ${files} AS p LEFT JOIN read_text(${list}) AS d ON p.file = d.filename`
+  if (ending === 'json') {
+    if (kept === 'as they are') return `SELECT ${jsonOf('p.value')} AS "value"${partition} FROM ${files} AS p`
+    return `SELECT ${jsonOf('coalesce(p.value, d.content)')} AS "value"${partition} FROM ${files} AS p LEFT JOIN read_text(${list}) AS d ON p.file = d.filename`
+  }
   return `SELECT p.file AS path${partition} FROM ${files} AS p`
 }
+
+/** JSON text as a value. read_text passes over a file that is gone, and a row less is a wrong answer; so is a value that was changed. */
+const jsonOf = (text: string): string => `CASE WHEN ${text} IS NULL THEN error('IO Error: ' || p.file || ' is missing')
+  WHEN sha256(${text}) <> p.sha256 THEN error('IO Error: ' || coalesce(p.path, p.materialization_id) || ' was changed after it was written') ELSE ${text} END::JSON`
 
 /** An asset without files has none of its own columns: only a file knows them. */
 const emptyQuery = ({ dimensions }: ViewedAsset): string =>
@@ -206,11 +216,12 @@ const emptyQuery = ({ dimensions }: ViewedAsset): string =>
 export function attachAssets(assets: readonly ViewedAsset[]): string {
   if (assets.length === 0) return ''
   const views = assets.map((asset, number) => {
-    const some = `SELECT count(*) > 0 FROM servo_data WHERE asset_key = ${quoteText(asset.key)}`
+    const some = (column: string): string =>
+      `SELECT count(${column}) > 0 FROM servo_data WHERE asset_key = ${quoteText(asset.key)}`
     const shown = asset.dimensions.length > 0 ? 'with its partition' : 'as a whole'
     return `-- ${asset.key}, ${shown}
 ${filesVariable(asset, number)}
-SET VARIABLE servo_view_${number} = (SELECT CASE WHEN (${some}) THEN ${quoteText(assetQuery(asset, number))} ELSE ${quoteText(emptyQuery(asset))} END);
+SET VARIABLE servo_view_${number} = (SELECT CASE WHEN (${some('spelled')}) THEN ${quoteText(assetQuery(asset, number, 'in files'))} WHEN (${some('*')}) THEN ${quoteText(assetQuery(asset, number, 'as they are'))} ELSE ${quoteText(emptyQuery(asset))} END);
 CREATE OR REPLACE TEMP VIEW ${quoteName(asset.name)} AS SELECT * FROM query(getvariable('servo_view_${number}'));
 `
   })
@@ -239,18 +250,26 @@ export async function makeAssetViews(
   const names = all.map(({ name }) => name)
   if (wanted.length === 0) return { names, folders: [], absent: new Map() }
   await run(filesTable(wanted, place, ''))
-  const files = await run('SELECT asset_key, materialization_id, path FROM servo_data')
+  const values = await run('SELECT asset_key, materialization_id, path, bytes, sha256 FROM servo_data')
   const owners = new Map(wanted.map((asset) => [asset.key, asset]))
-  const made = new Set<string>()
-  for (const { asset_key, materialization_id, path } of files) {
-    checkLies(owners.get(String(asset_key)), String(path), String(materialization_id))
-    checkStoredPath(String(path), fileOf)
-    made.add(String(asset_key))
+  const made = new Map<string, Kept>()
+  const compare = comparison()
+  for (const { asset_key, materialization_id, path, bytes, sha256 } of values) {
+    const key = String(asset_key)
+    if (typeof path !== 'string') {
+      if (!made.has(key)) made.set(key, 'as they are')
+      continue
+    }
+    checkLies(owners.get(key), path, String(materialization_id))
+    checkStoredPath(path, fileOf)
+    if (owners.get(key)?.ending === 'parquet') await compare(fileOf(path), path, bytes, sha256)
+    made.set(key, 'in files')
   }
   for (const [number, asset] of wanted.entries()) {
-    if (!made.has(asset.key)) continue
+    const kept = made.get(asset.key)
+    if (kept === undefined) continue
     await run(filesVariable(asset, number))
-    await run(`CREATE VIEW ${quoteName(asset.name)} AS ${assetQuery(asset, number)}`)
+    await run(`CREATE VIEW ${quoteName(asset.name)} AS ${assetQuery(asset, number, kept)}`)
   }
   return {
     names,
@@ -261,6 +280,21 @@ export async function makeAssetViews(
     absent: new Map(
       wanted.filter(({ key }) => !made.has(key)).map((asset) => [asset.name.toLowerCase(), nothingToShow(asset)]),
     ),
+  }
+}
+
+/**
+ * Compares files of tables with their records before a query reads them: their sizes, and their checksums as far as a query may wait for
+ * that. What it does not see, `servo verify --data` does.
+ */
+function comparison(): (file: string, path: string, bytes: unknown, sha256: unknown) => Promise<void> {
+  let left = MAX_HASHED_BYTES
+  return async (file, path, size, checksum) => {
+    // DuckDB says best what is wrong with a file that is not there.
+    if (size == null || !existsSync(file)) return
+    const bytes = Number(size)
+    left -= bytes
+    await checkFile(file, path, { bytes, ...(left >= 0 && typeof checksum === 'string' && { sha256: checksum }) })
   }
 }
 

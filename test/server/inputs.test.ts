@@ -1,4 +1,7 @@
 import { expect, test } from 'vitest'
+import { checksumOf } from '../../src/contract/stored-output.ts'
+import { storedValues } from '../../src/domain/partitions/stored-values.table.ts'
+import { runValues } from '../../src/domain/runs/run-values.table.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
 import { newEvent } from '../../src/model/event.ts'
@@ -26,6 +29,60 @@ test('[D3] a task reads what its own run made, though another run has made that 
   expect(made[0]).not.toBe(made[1])
   expect(read('b')).toMatchObject([{ materialization_id: made[0] }])
   expect(read('alone'), 'the last that any run made').toMatchObject([{ materialization_id: made[1] }])
+})
+
+/** How a worker reports a small value. */
+const inline = (value: string) => ({ value, ...checksumOf(new TextEncoder().encode(value)) })
+
+test('[D9] a small value reaches the tasks of its own run though another run has made a newer one, later runs get the newest, and both survive a crash', async () => {
+  let made = 0
+  const result = () => ({ outcome: 'SUCCEEDED' as const, materialization_id: `m${++made}`, output: inline(`{"made":${made}}`) })
+  const world = await World.open({
+    script: ({ asset_key }) => (asset_key === 'a' ? { result: result() } : { ms: asset_key === 'slow' ? 2 * MINUTE_MS : 0 }),
+  })
+  await world.define({
+    a: [],
+    slow: [],
+    b: { inputs: { a: { asset_key: 'a' } }, deps: [{ asset_key: 'slow' }] },
+    alone: { inputs: { a: { asset_key: 'a' } } },
+  })
+  const own = await world.request('own', '+key:b')
+  await world.clock.advance(SECOND_MS)
+  await world.request('other', 'key:a')
+  await world.clock.advance(MINUTE_MS)
+  const { state } = world.orchestrator.loop.compactor
+  // The other run has ended, and what it made is nobody's input within it.
+  expect([...state.hot(runValues).all()].map(({ task_key, value }) => [task_key, value])).toEqual([['a', '{"made":1}']])
+  await world.crash()
+  await world.clock.advance(5 * MINUTE_MS)
+  await world.request('later', 'key:alone')
+  await world.clock.advance(SECOND_MS)
+  const read = (asset: string) =>
+    world.workers.started.find(({ asset_key }) => asset_key === asset)?.payload.inputs['a']?.values
+  expect(read('b')).toMatchObject([{ materialization_id: 'm1', ...inline('{"made":1}') }])
+  expect(read('alone')).toMatchObject([{ materialization_id: 'm2', ...inline('{"made":2}') }])
+  // The record of the attempt says what it was without repeating it, and nothing is kept for a run that is over.
+  const { compactor } = world.orchestrator.loop
+  expect([...compactor.state.hot(runValues).all()]).toEqual([])
+  const { value, ...checksum } = inline('{"made":1}')
+  expect(world.attempts(own, 'a')[0]?.output).toEqual(checksum)
+  expect(await compactor.lookup(storedValues, 'a', '')).toMatchObject({ materialization_id: 'm2', value: '{"made":2}' })
+  expect(JSON.stringify(world.attempts(own, 'a'))).not.toContain(value)
+  expect(await world.problems()).toEqual([])
+})
+
+test('[D9] a worker may send less with its report the more partitions its asset has, so that all of them fit into one message', async () => {
+  const world = await World.open()
+  const keys = Array.from({ length: 1_000 }, (_, i) => `k${i}`)
+  await world.define({ whole: [], parted: { partitions: { type: 'keys', keys } } })
+  await world.request('r1', 'key:whole')
+  await world.request('r2', 'key:parted', { partitions: ['k1'] })
+  await world.clock.advance(SECOND_MS)
+  const limits = world.workers.started.map(({ asset_key, payload }) => [asset_key, payload.inline_bytes])
+  expect(limits).toEqual([
+    ['whole', 4_096],
+    ['parted', 1_048],
+  ])
 })
 
 test('[D3] a task whose input is on record as lying where nothing of it is kept fails and says so, and never reaches a worker', async () => {

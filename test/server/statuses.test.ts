@@ -13,6 +13,7 @@ import { PartitionKeysAdded } from '../../src/domain/partitions/partition-keys-a
 import { PartitionKeysRemoved } from '../../src/domain/partitions/partition-keys-removed.event.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
 import { PartitionWiped } from '../../src/domain/partitions/partition-wiped.event.ts'
+import { storedValues } from '../../src/domain/partitions/stored-values.table.ts'
 import type { State } from '../../src/engine/fold/state.ts'
 import { Ledger } from '../../src/engine/ledger/ledger.ts'
 import { View } from '../../src/engine/loop/view.ts'
@@ -52,6 +53,7 @@ async function workspace() {
       partitions: () => graph.partitions(),
       rows: () => coldRowsOf({ coldRows }, partitionStatus),
       versions: () => coldRowsOf({ coldRows }, dataVersions),
+      values: () => coldRowsOf({ coldRows }, storedValues),
       now: clock.now,
       keysOf: (key) => keysOfAsset(state(), key),
       recorded: (key) => state().hot(assetDefinitions).get(key),

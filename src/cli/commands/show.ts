@@ -3,11 +3,12 @@ import type { Plain } from '../../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../../adapters/duckdb/read-only-query.ts'
 import type { PartitionStatus, StatusApi } from '../../api/status-contract.ts'
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
+import type { StoredOutput } from '../../contract/stored-output.ts'
 import { ServoError } from '../../lib/error.ts'
 import { shellWord } from '../../lib/process/shell-word.ts'
 import { readKey } from '../../partitions/key.ts'
 import { materializeCommand } from '../../server/materialize-command.ts'
-import { checkStoredPath, throwMissing } from '../../worker/values/stored-file.ts'
+import { checkSize, checkStoredPath, throwMissing } from '../../worker/values/stored-file.ts'
 import { ask } from '../ask-and-tell.ts'
 import { wholeNumber } from '../flags.ts'
 import { chosenColumns, note, print, printable } from '../output.ts'
@@ -46,7 +47,8 @@ export async function showValue(key: string, flags: ShowFlags): Promise<void> {
   // One value is shown as it is; several are rows of a table.
   if (found.isOne && first !== undefined && first.kind === 'json' && format !== 'csv') {
     if (chosenColumns() !== undefined) throw noColumns(key)
-    print(printable(JSON.stringify(first.row['value'], null, 2)))
+    const { value } = first.row
+    print(printable(JSON.stringify(value, null, 2)))
   } else if (first === undefined && format === 'table') note(`${key} has no rows`)
   else await { table: writeTable, json: writeJson, csv: writeCsv }[format](tableOf(found.rows))
   if (found.isMore) note('there are more rows; --limit shows more of them')
@@ -73,10 +75,9 @@ async function readCurrent({ definition, statuses, readValue, partition, limit }
   let [made, stored] = [0, 0]
   for await (const status of currentOf(statuses, definition.asset_key, partition)) {
     made++
-    const path = status.last_materialization_path
-    if (path === null) continue
+    if (!status.stored) continue
     stored++
-    const { kind, read } = readValue(path, status)
+    const { kind, read } = readValue(status.stored, status)
     const columns = partitionColumns(definition, status.partition_key)
     for await (const row of read()) {
       if (rows.length === limit) return { rows, isOne: false, isMore: true }
@@ -94,7 +95,7 @@ const PAGE = 1_000
 async function* currentOf(statuses: StatusApi, select: string, partition: string | undefined): AsyncGenerator<PartitionStatus> {
   let cursor: string | undefined
   do {
-    const page = await statuses.list({ select, partition, order: 'newest', limit: PAGE, cursor })
+    const page = await statuses.list({ select, partition, order: 'newest', values: true, limit: PAGE, cursor })
     yield* page.partitions.filter(({ status }) => status !== 'NEVER_MATERIALIZED')
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)
@@ -107,20 +108,22 @@ function partitionColumns({ partitions }: AssetDefinition, key: string): Record<
 }
 
 type ValueReader = (
-  path: string,
+  stored: StoredOutput,
   status: PartitionStatus,
 ) => { kind: ShownRow['kind']; read: () => AsyncIterable<Record<string, unknown>> }
 
-/** Reads values by how they are stored: the rows of a table, JSON as one row, and of any other file where it lies and its size. */
+/** Reads values by how they are stored: the rows of a table, JSON as one row, in a file or not, and of any other file where it lies and its size. */
 async function valueReader(projectDir: string): Promise<ValueReader> {
   const { dataDir } = await componentsOf(projectDir)
   const { folderStore } = await import('../../server/components.ts')
   const store = folderStore(dataDir)
   const fileOf = (name: string): string => join(dataDir, name)
-  const { storedValues } = await import('../../worker/values/stored-values.ts')
-  const values = storedValues({ store, fileOf, projectDir })
-  return (path, { asset_key, partition_key }) => {
-    const value = { partition_key, materialization_id: '', path }
+  const { valuesIn } = await import('../../worker/values/stored-values.ts')
+  const values = valuesIn({ store, fileOf, projectDir })
+  return (stored, { asset_key, partition_key }) => {
+    const path = stored.path ?? ''
+    const name = partition_key === '' ? asset_key : `${asset_key}[${partition_key}]`
+    const value = { partition_key, materialization_id: name, ...stored }
     if (path.endsWith('.parquet')) {
       const ref = { asset_key, io: 'parquet', many: false, values: [value] }
       return {
@@ -130,7 +133,7 @@ async function valueReader(projectDir: string): Promise<ValueReader> {
         },
       }
     }
-    if (path.endsWith('.json'))
+    if (stored.value !== null || path.endsWith('.json'))
       return {
         kind: 'json',
         read: async function* () {
@@ -141,7 +144,9 @@ async function valueReader(projectDir: string): Promise<ValueReader> {
       kind: 'file',
       read: async function* () {
         checkStoredPath(path, fileOf)
-        yield { path: fileOf(path), bytes: (await store.size(path)) ?? throwMissing(path) }
+        const bytes = (await store.size(path)) ?? throwMissing(path)
+        checkSize(path, bytes, stored)
+        yield { path: fileOf(path), bytes }
       },
     }
   }

@@ -49,7 +49,9 @@ export const partitionStatus = defineTable({
     partition_values: col.optional(col.map('Dimension → value.')),
     last_materialization_run_id: col.optional(col.string('Run that last materialized it; null when reported from outside.')),
     last_materialization_id: col.optional(col.string('Id of its materialization.')),
-    last_materialization_path: col.optional(col.string('Path of its value; null for an asset that stores its own data.')),
+    last_materialization_path: col.optional(
+      col.string('Path of its value; null if the value is in stored_values, or the asset stores its own data.'),
+    ),
     last_materialization_at: col.optional(col.timestamp('When it was last materialized.')),
     last_materialization_code_version: col.optional(col.string('Version of the code that materialized it.')),
     last_materialization_data_version: col.optional(

@@ -1,3 +1,4 @@
+import { storedIn } from '../../contract/stored-output.ts'
 import { isObject } from '../../lib/is-object.ts'
 import type { Rows } from '../../model/rows.ts'
 import { readKey } from '../../partitions/key.ts'
@@ -5,6 +6,7 @@ import { type TaskOutcome, taskAttempts } from '../tasks/task-attempts.table.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
 import { dataVersions } from './data-versions.table.ts'
 import { partitionStatus } from './partition-status.table.ts'
+import { storedValues } from './stored-values.table.ts'
 
 export interface RecordedAttempt {
   readonly outcome: TaskOutcome
@@ -22,7 +24,8 @@ export interface RecordedAttempt {
 export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: RecordedAttempt, at: number, eventId: string): void {
   if (task.asset_key === null) return
   const succeeded = ended.outcome === 'SUCCEEDED'
-  const dataVersion = textIn(ended.output, 'data_version')
+  const dataVersion = versionIn(ended.output)
+  const stored = succeeded && ended.materialization_id ? storedIn(ended.output) : undefined
   const noted = {
     asset_key: task.asset_key,
     last_attempt_run_id: task.run_id,
@@ -32,7 +35,7 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     ...(succeeded && {
       last_materialization_run_id: task.run_id,
       last_materialization_id: ended.materialization_id ?? null,
-      last_materialization_path: textIn(ended.output, 'path'),
+      last_materialization_path: pathIn(ended.output),
       last_materialization_at: at,
       last_materialization_code_version: ended.code_version ?? null,
       last_materialization_data_version: dataVersion,
@@ -49,14 +52,22 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     if (!succeeded) return
     const made = { event_id: eventId, materialized_at: at, data_version: dataVersion, row_version: eventId }
     rows.cold(dataVersions).merge({ asset_key, partition_key: key, ...made })
+    // Earlier versions reported no checksum. What they published must follow from their events still.
+    if (!stored?.sha256) return
+    const { path, value, bytes, sha256 } = stored
+    const reported = { event_id: eventId, materialized_at: at, row_version: eventId }
+    const materialization_id = ended.materialization_id ?? ''
+    const about = { path, value, bytes, sha256, materialization_id }
+    rows.cold(storedValues).merge({ asset_key, partition_key: key, ...reported, ...about })
   }
   // With several dimensions, the values that a range has in common do not name one partition.
   if (partition_keys) for (const key of partition_keys) record(key, partition_values && readKey(key))
   else record(task.partition_key ?? '', partition_values)
 }
 
-/** The worker reports where the value is and which version it has; nothing else in its output is read here. */
-function textIn(output: unknown, name: 'path' | 'data_version'): string | null {
-  const text = isObject(output) && !Array.isArray(output) ? output[name] : undefined
+const pathIn = (output: unknown): string | null => storedIn(output)?.path ?? null
+
+function versionIn(output: unknown): string | null {
+  const { data_version: text } = isObject(output) && !Array.isArray(output) ? output : {}
   return typeof text === 'string' && text !== '' ? text : null
 }

@@ -7,6 +7,7 @@ import { runSubject } from '../subjects.ts'
 import { type TaskState, tasks } from '../tasks/tasks.table.ts'
 import { timers } from '../timers/timers.table.ts'
 import { editKnown, raiseVersion } from '../typed-rows.ts'
+import { forgetValues } from './keep-values.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
 type TaskCounter = 'tasks_succeeded' | 'tasks_failed' | 'tasks_skipped' | 'tasks_cancelled'
@@ -45,6 +46,7 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     for (const task of rows.hot(tasks).under(run.run_id)) run.finished_at = Math.max(run.finished_at, task.finished_at ?? 0)
     // A run that is over needs no alarm.
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
+    forgetValues(rows, run.run_id)
     noteRunOfSchedule(rows, run, run.row_version)
     noteRunEnd(rows, run)
     wake(runSubject(run.run_id))

@@ -27,7 +27,7 @@ export const taskAttempts = defineTable({
     error_detail: col.optional(col.json<ErrorDetail>('Type, code, stack and causes of the error.')),
     retryable: col.optional(col.boolean('True if the failure may be retried.')),
     materialization_id: col.optional(col.string('Id of its materialization.')),
-    output: col.optional(col.json('Path and metadata of the output.')),
+    output: col.optional(col.json('Path, size, checksum and metadata of the output.')),
     metrics: col.optional(col.json('Numbers the attempt reported.')),
     code_version: col.optional(col.string('Version of the code that ran.')),
   },

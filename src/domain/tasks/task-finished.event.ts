@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { errorDetail } from '../../contract/error-schema.ts'
 import { isOutputPath } from '../../contract/output-path.ts'
 import { keysClockTurn, recordedKeys } from '../../contract/partition-keys.ts'
+import { withoutValue } from '../../contract/stored-output.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
@@ -10,6 +11,7 @@ import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
 import { recordAttempt } from '../partitions/record.ts'
+import { keepForRun } from '../runs/keep-values.ts'
 import { countTaskEnd, endRunIfDone, touchRun } from '../runs/run-progress.ts'
 import { noteTaskEnd } from '../sensors/happenings/happenings.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
@@ -38,6 +40,7 @@ const payload = z.object({
   retry_not_before: timestamp.nullish(),
   materialization_id: id.nullish(),
   code_version: id.nullish(),
+  /** With `path` or `value`, `bytes` and `sha256` of the stored value. */
   output: z.unknown().nullish(),
   metrics: z.unknown().nullish(),
   ...recordedKeys,
@@ -98,8 +101,10 @@ export const TaskFinished = defineEvent({
       task.cause_event_id = event.event_id
       clearTaskTimers(rows, task)
       countTaskEnd(run, task.state)
-      if (task.state === 'SUCCEEDED') satisfyDownstream(rows, task, at, event.event_id, wake)
-      else endDownstream(rows, run, task, wake)
+      if (task.state === 'SUCCEEDED') {
+        keepForRun(rows, task, finish.output, event.event_id)
+        satisfyDownstream(rows, task, at, event.event_id, wake)
+      } else endDownstream(rows, run, task, wake)
       noteTaskEnd(rows, run, task, { ...finish, at, eventId: event.event_id })
       endRunIfDone(rows, run, at, wake)
     }
@@ -134,7 +139,8 @@ function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): 
     attempt.error_detail = finish.error_detail ?? null
     attempt.retryable = finish.outcome === 'FAILED' ? finish.retryable : null
     attempt.materialization_id = finish.materialization_id ?? null
-    attempt.output = finish.output ?? null
+    // The value itself is in stored_values while it is current: sealed history could not forget it.
+    attempt.output = withoutValue(finish.output) ?? null
     attempt.metrics = finish.metrics ?? null
     attempt.code_version = finish.code_version ?? null
     attempt.row_version = eventId

@@ -9,7 +9,7 @@ import { REPAIR_HINT } from '../files/file-ref.ts'
 export const FORMAT = '1'
 
 /** The part of a table that its files are made from. It is plain data, so that it can go to another thread. */
-export interface FileShape extends Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest'> {
+export interface FileShape extends Pick<Table, 'name' | 'key' | 'columns' | 'stored' | 'digest' | 'groupRows'> {
   readonly history?: HistoryLayout
 }
 

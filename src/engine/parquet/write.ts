@@ -11,7 +11,8 @@ export const ROW_GROUP_ROWS = 5_000
 const OWN_GROUP_ROWS = 1_000
 
 /** The most rows that a row group has. */
-export const groupRowsOf = ({ history }: Pick<FileShape, 'history'>): number => history?.groupRows ?? ROW_GROUP_ROWS
+export const groupRowsOf = ({ history, groupRows }: Pick<FileShape, 'history' | 'groupRows'>): number =>
+  history?.groupRows ?? groupRows ?? ROW_GROUP_ROWS
 
 /** True if a row group with this many rows ends before the next row. `last` and `next` are the first parts of the two rows' keys. */
 export function endsGroup(shape: FileShape, rows: number, last: unknown, next: unknown): boolean {

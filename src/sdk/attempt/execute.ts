@@ -77,8 +77,11 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)
     await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)
     const error = checkFailure(asset.key, checks)
-    const { path, bytes, rows, dataVersion } = { ...made.written, ...reported }
-    const output: AttemptOutput = { path, bytes, rows, data_version: dataVersion, metadata, checks }
+    // A value that did not pass is no asset's value: whoever looks into the failure finds it in a file.
+    const isHeld = error !== undefined && made.written?.value !== undefined
+    const written = isHeld ? await attempt.store.writeJson(made.written.value, 'file') : made.written
+    const { path, value, bytes, sha256, rows, dataVersion } = { ...written, ...reported }
+    const output: AttemptOutput = { path, value, bytes, sha256, rows, data_version: dataVersion, metadata, checks }
     if (error === undefined) return { result: { outcome: 'SUCCEEDED', output, ...keys.reported() }, value: made.value }
     return { ...failureOf(error, output, failing), value: made.value }
   } catch (error) {

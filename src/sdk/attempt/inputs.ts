@@ -40,7 +40,7 @@ async function loadInput(input: Upstream, self: AnyAsset, ref: InputRef, store: 
   const { schema, io } = (declarationOf(asset)?.options ?? {}) as { schema?: StandardSchemaV1; io?: Io<unknown> }
   if (hasRows(asset)) return store.openTable(ref, schema && columnsOf(schema))
   const read = async (value: StoredValue): Promise<unknown> => {
-    if (!value.path) {
+    if (!value.path && !value.value) {
       const whose = value.partition_key === '' ? asset.key : `${asset.key}[${value.partition_key}]`
       throw invalid(
         'no_value',

@@ -6,7 +6,7 @@ import { columnsOf, type DataColumn } from '../columns.ts'
 import { optionsOf } from '../declaration.ts'
 import type { AssetOptions } from '../declare/asset-options.ts'
 import { isQuery } from '../declare/sql.ts'
-import { type DataRow, type DataTable, isTable, type ValueStore, type Written } from '../declare/values.ts'
+import { type DataRow, type DataTable, isTable, type ValueStore, type Written, type WrittenFile } from '../declare/values.ts'
 import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partitions/partition-key.ts'
 import { isRanges } from '../partitions/ranges.ts'
@@ -27,7 +27,7 @@ export interface MadeValue {
 
 /** Rows are always stored. */
 export interface KeptRows extends MadeValue {
-  readonly written: Written
+  readonly written: WrittenFile
 }
 
 type AnyAssetOptions = AssetOptions<unknown, unknown, unknown, unknown, unknown>

@@ -2,7 +2,7 @@ import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { assert } from '../../lib/assert.ts'
 import { type DataColumn, inferColumns } from '../columns.ts'
 import type { Query } from '../declare/sql.ts'
-import { createTable, type DataRow, type DataTable, type ValueStore, type Written } from '../declare/values.ts'
+import { createTable, type DataRow, type DataTable, type ValueStore, type WrittenFile } from '../declare/values.ts'
 
 type Held = { readonly json: string } | { readonly bytes: Uint8Array } | { readonly rows: readonly DataRow[] }
 
@@ -10,7 +10,7 @@ type Held = { readonly json: string } | { readonly bytes: Uint8Array } | { reado
 export class MemoryValues implements ValueStore {
   readonly #held = new Map<string, Held>()
 
-  async writeJson(json: string): Promise<Written> {
+  async writeJson(json: string): Promise<WrittenFile> {
     return this.#keep({ json })
   }
 
@@ -20,7 +20,7 @@ export class MemoryValues implements ValueStore {
     return JSON.parse(held.json)
   }
 
-  async writeBytes(bytes: Uint8Array): Promise<Written> {
+  async writeBytes(bytes: Uint8Array): Promise<WrittenFile> {
     return this.#keep({ bytes })
   }
 
@@ -30,7 +30,7 @@ export class MemoryValues implements ValueStore {
     return held.bytes
   }
 
-  async writeRows(rows: AsyncIterable<DataRow> | Iterable<DataRow>): Promise<Written> {
+  async writeRows(rows: AsyncIterable<DataRow> | Iterable<DataRow>): Promise<WrittenFile> {
     const held = await Array.fromAsync(rows)
     return { ...this.#keep({ rows: held }), rows: held.length }
   }
@@ -62,7 +62,7 @@ export class MemoryValues implements ValueStore {
     yield* queryTables(query, tables, columns)
   }
 
-  #keep(held: Held): Written {
+  #keep(held: Held): WrittenFile {
     const path = `memory/${this.#held.size + 1}`
     this.#held.set(path, held)
     return { path }

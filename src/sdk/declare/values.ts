@@ -18,14 +18,23 @@ export type ReturnedRows<Row> = readonly Row[] | Iterable<Row> | AsyncIterable<R
 
 export type DataRow = Readonly<Record<string, unknown>>
 
-/** The written value and its path, for the report of the attempt. */
+/** How a value was stored, for the report of the attempt: by its path, or as it is. */
 export interface Written {
   /** Later attempts load it by this path, relative to the data store. */
-  readonly path: string
+  readonly path?: string
+  /** A small value as canonical JSON: it is recorded with the end of the attempt instead of in a file. */
+  readonly value?: string
   readonly bytes?: number
+  /** Of the file, or of the text. */
+  readonly sha256?: string
   readonly rows?: number
   /** Equal data has equal versions. */
   readonly dataVersion?: string
+}
+
+/** Bytes and rows are files, whatever their size. */
+export interface WrittenFile extends Written {
+  readonly path: string
 }
 
 /**
@@ -33,17 +42,20 @@ export interface Written {
  * the attempt is reported. Storage that cannot be reached is a ServoError of kind `unavailable`.
  */
 export interface ValueStore {
-  /** A value as canonical JSON: the executor has made sure that it can be read back as it was. */
-  writeJson(json: string): Promise<Written>
+  /**
+   * A value as canonical JSON: the executor has made sure that it can be read back as it was. A small one is returned and not
+   * written, unless it is wanted as a file.
+   */
+  writeJson(json: string, as?: 'file'): Promise<Written>
   readJson(value: StoredValue): Promise<unknown>
   /** The bytes that an IO of the project made of a value. */
-  writeBytes(bytes: Uint8Array): Promise<Written>
+  writeBytes(bytes: Uint8Array): Promise<WrittenFile>
   readBytes(value: StoredValue): Promise<Uint8Array>
   /**
    * Rows as Parquet. They come validated and may throw half way: then nothing may remain that looks complete. Without
    * columns (the schema does not declare them) they are those of the rows.
    */
-  writeRows(rows: AsyncIterable<DataRow>, columns: readonly DataColumn[] | undefined): Promise<Written>
+  writeRows(rows: AsyncIterable<DataRow>, columns: readonly DataColumn[] | undefined): Promise<WrittenFile>
   /** All the values of the reference as one table. `columns` describe how stored values look in a row: see `DataColumn`. */
   openTable(ref: InputRef, columns: readonly DataColumn[] | undefined): MaybePromise<DataTable<DataRow>>
   /** The answer to a query. It may name these tables, besides the tables in its `${}`; `columns` are the expected columns. */

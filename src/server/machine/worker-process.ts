@@ -31,6 +31,7 @@ await serveWork(async (secrets) => {
     fileOf: (name) => path.join(store.dir, name),
     projectDir,
     redact: secrets.newest,
+    hasSecret: secrets.isIn,
     now: Date.now,
     newId: ulidSource(Date.now, randomBytes),
   })

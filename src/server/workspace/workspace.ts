@@ -4,6 +4,7 @@ import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts
 import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
+import { storedValues } from '../../domain/partitions/stored-values.table.ts'
 import { Assets } from './assets.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
@@ -49,6 +50,7 @@ export function statusSource(known: Knowledge): StatusSource {
     partitions: () => known.graph.partitions(),
     rows: () => known.coldRows(partitionStatus),
     versions: () => known.coldRows(dataVersions),
+    values: () => known.coldRows(storedValues),
     now: known.now,
     keysOf: (key) => keysOfAsset(known.rows(), key),
     recorded: (key) => known.rows().hot(assetDefinitions).get(key),

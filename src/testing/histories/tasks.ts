@@ -104,7 +104,12 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
   const [ok, severity] = [run.world.roll(3) === 0, failed ? 'error' : 'warn']
   // Some have no version, some the same.
   const version = run.world.roll(3)
-  const output = { rows: 3, checks: [{ name: 'fresh', ok, severity }], ...(version > 0 && { data_version: `d${version}` }) }
+  const output = {
+    rows: 3,
+    checks: [{ name: 'fresh', ok, severity }],
+    ...(version > 0 && { data_version: `d${version}` }),
+    ...storedBy(run.world.roll(3), fact.attempt_id),
+  }
   if (plan.outcome === 'retryable' && task.attempt < task.plan.maxAttempts) {
     if (run.cancelled) run.ended(task, 'CANCELLED')
     else task.state = 'RETRY_WAIT'
@@ -128,6 +133,13 @@ function finish(run: SimulatedRun, task: SimulatedTask, plan: AttemptPlan, start
     output,
     ...keysFound(run.world),
   })
+}
+
+/** Some store nothing, some a file, some a small value. */
+function storedBy(kind: number, id: string): object {
+  const checksum = { bytes: 1 + kind, sha256: 'ab'.repeat(32) }
+  if (kind === 0) return {}
+  return kind === 1 ? { path: `data/a/_/m-${id}.json`, ...checksum } : { value: JSON.stringify(id), ...checksum }
 }
 
 /** Tells watchers what became of each partition of the task. */

@@ -81,7 +81,7 @@ function outputOf({ metadata, checks, dataVersion }: PipesReport, written: Writt
   return {
     metadata,
     checks,
-    ...(written && { path: written.path, bytes: written.bytes }),
+    ...(written && { path: written.path, bytes: written.bytes, sha256: written.sha256 }),
     ...(version === undefined ? {} : { data_version: version }),
     ...(rows === undefined ? {} : { rows }),
   }

@@ -16,6 +16,8 @@ import type { AttemptContext, LoadedProject } from './received-work.ts'
 export interface ExecutionOptions extends ValueStorage {
   /** Takes secrets out of text. */
   readonly redact?: (text: string) => string
+  /** True if there is a secret in the text. */
+  readonly hasSecret?: (text: string) => boolean
   readonly now: () => number
   readonly newId: UlidSource
 }
@@ -50,7 +52,13 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
         `The project no longer declares the asset ${asset_key}. Start the run again with the current code.`,
       )
     const writeLog = (entry: Omit<LogEntry, 'at'>): void => context.log({ at: options.now(), ...entry })
-    const store = attemptValues(options, { assetKey: asset_key, partitionKey: partition?.key, materializationId })
+    const store = attemptValues(options, {
+      assetKey: asset_key,
+      partitionKey: partition?.key,
+      materializationId,
+      inlineBytes: envelope.payload.inline_bytes ?? undefined,
+      hasSecret: options.hasSecret,
+    })
     if (declarationOf(asset)?.kind === 'command') {
       // Loaded when first used: most workers run no programs.
       const { executeCommandAsset } = await import('./command-asset.ts')

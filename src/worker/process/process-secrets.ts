@@ -6,6 +6,9 @@ import { Redactor, secretsOf } from '../../lib/redactor.ts'
 
 type WorkResult = AttemptResultInput | EvaluationReport
 
+/** Code rarely gets a new secret, and a value that quotes it at once is rarer still. */
+const LOOK_AGAIN_MS = 1_000
+
 /**
  * The secrets that code of this process may quote. They are taken out here, before anything is sent: what the leader gets, it
  * writes down for ever. Values that assets return are theirs and stay as they are.
@@ -13,6 +16,7 @@ type WorkResult = AttemptResultInput | EvaluationReport
 export class ProcessSecrets {
   readonly #redactor = new Redactor()
   #declared: readonly string[] = []
+  #lookedAt = 0
 
   constructor() {
     this.#look()
@@ -33,6 +37,12 @@ export class ProcessSecrets {
   readonly newest = (text: string): string => {
     this.#look()
     return this.#redactor.text(text)
+  }
+
+  /** True if there is a secret in a value. Most values are small and many, and reading the environment takes longer than making one. */
+  readonly isIn = (text: string): boolean => {
+    if (performance.now() - this.#lookedAt > LOOK_AGAIN_MS) this.#look()
+    return this.#redactor.text(text) !== text
   }
 
   entries(entries: readonly LogEntry[]): LogEntry[] {
@@ -99,6 +109,7 @@ export class ProcessSecrets {
   }
 
   #look(): void {
+    this.#lookedAt = performance.now()
     this.#redactor.learn(secretsOf(process.env, this.#declared))
   }
 }

@@ -5,8 +5,8 @@ import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { invalid } from '../../sdk/invalid.ts'
 import { valuesOfDimensions } from '../../sdk/partitions/partition-key.ts'
 import { sourceFiles } from './source-files.ts'
-import { checkStoredPath, throwMissing } from './stored-file.ts'
-import { storedValues, type ValueStorage } from './stored-values.ts'
+import { checkBytes, checkFile, checkStoredPath, throwMissing } from './stored-file.ts'
+import { inlineBytes, type ValueStorage, valuesIn } from './stored-values.ts'
 
 /** An input as a program reads it: files, and for a small JSON value the value itself. */
 export interface GivenInput {
@@ -60,15 +60,16 @@ async function filesOfSource(request: InputRequest, projectDir: string): Promise
 
 async function filesOfValues(storage: ValueStorage, request: InputRequest): Promise<GivenFile[]> {
   const { ref, copies } = request
-  const stored = ref.values.map((value) => ({ ...value, path: value.path ?? throwNoValue(ref, value) }))
-  for (const { path } of stored) checkStoredPath(path, storage.fileOf)
-  const withValues = ref.io === 'json' && (await isSmall(storage, stored))
-  const { readJson } = storedValues(storage)
+  for (const value of ref.values) {
+    if (value.path) checkStoredPath(value.path, storage.fileOf)
+    else if (!value.value) throwNoValue(ref, value)
+  }
+  const withValues = ref.io === 'json' && (await isSmall(storage, ref.values))
+  const { readJson } = valuesIn(storage)
   const files: GivenFile[] = []
   // One after the other: there may be many thousands.
-  for (const [i, value] of stored.entries()) {
-    const file = storage.fileOf?.(value.path) ?? (await copied(storage, value.path, `${copies}-${i}`))
-    if (!existsSync(file)) throwMissing(value.path)
+  for (const [i, value] of ref.values.entries()) {
+    const file = await fileOf(storage, value, `${copies}-${i}`)
     files.push({
       ...partitionOf(value, request),
       path: path.resolve(file),
@@ -83,18 +84,33 @@ function partitionOf({ partition_key }: StoredValue, { hasDimensions }: InputReq
   return { partition: partition_key, ...(hasDimensions && { dimensions: valuesOfDimensions(partition_key) }) }
 }
 
-async function isSmall({ store }: ValueStorage, values: readonly { readonly path: string }[]): Promise<boolean> {
+async function isSmall({ store }: ValueStorage, values: readonly StoredValue[]): Promise<boolean> {
   let bytes = 0
-  for (const { path } of values) {
-    bytes += (await store.size(path)) ?? throwMissing(path)
+  for (const { path, value } of values) {
+    bytes += typeof value === 'string' ? value.length : ((await store.size(path ?? '')) ?? throwMissing(String(path)))
     if (bytes > SMALL_BYTES) return false
   }
   return true
 }
 
-async function copied({ store }: ValueStorage, object: string, file: string): Promise<string> {
-  const copy = `${file}${path.extname(object)}`
-  await writeFile(copy, (await store.get(object)) ?? throwMissing(object))
+/** The value as a file: where it lies, or a copy if it lies in no folder. A program reads a file, whatever its value is stored in. */
+async function fileOf(storage: ValueStorage, value: StoredValue, copies: string): Promise<string> {
+  if (typeof value.value === 'string') {
+    const file = `${copies}.json`
+    await writeFile(file, inlineBytes(value.value, value))
+    return file
+  }
+  const object = value.path ?? ''
+  const file = storage.fileOf?.(object)
+  if (file !== undefined) {
+    if (!existsSync(file)) throwMissing(object)
+    await checkFile(file, object, value)
+    return file
+  }
+  const copy = `${copies}${path.extname(object)}`
+  const bytes = (await storage.store.get(object)) ?? throwMissing(object)
+  checkBytes(object, bytes, value)
+  await writeFile(copy, bytes)
   return copy
 }
 

@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs'
 import { rm, symlink, writeFile } from 'node:fs/promises'
 import path from 'node:path'
 import { type AsyncBuffer, asyncBufferFromFile } from 'hyparquet'
-import type { InputRef } from '../../contract/dispatch.ts'
+import type { InputRef, StoredValue } from '../../contract/dispatch.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { DataColumn } from '../../sdk/columns.ts'
 import type { Query } from '../../sdk/declare/sql.ts'
@@ -10,7 +11,7 @@ import { makeScratchFolder } from '../scratch-folder.ts'
 import { readRows } from './rows-read.ts'
 import { encodeRows } from './rows-write.ts'
 import { sourceFiles } from './source-files.ts'
-import { checkStoredPath, throwMissing } from './stored-file.ts'
+import { checkBytes, checkFile, checkSize, checkStoredPath, throwMissing } from './stored-file.ts'
 import type { ValueStorage } from './stored-values.ts'
 
 type TablesByName = Readonly<Record<string, DataTable<DataRow>>>
@@ -21,10 +22,18 @@ export interface StoredTables {
   query(query: Query, named: TablesByName, columns: KnownColumns): AsyncIterable<DataRow>
 }
 
+/** A value of a table that is on record, with size and checksum as far as they are. */
+type StoredRows = StoredValue & { readonly path: string }
+
+/** An object up to this size is read whole, and its checksum compared; of a larger one, rows are read where they are wanted. */
+const WHOLE_BYTES = 16 * 2 ** 20
+
 /** Tables as Parquet files, in a folder or another store. Rows are read in place; for DuckDB, other stores are copied into files. */
 export function storedTables({ store, fileOf, projectDir }: ValueStorage): StoredTables {
   /** For tables that are not stored in files: the objects that hold them. */
-  const remote = new WeakMap<DataTable<DataRow>, readonly string[]>()
+  const remote = new WeakMap<DataTable<DataRow>, readonly StoredRows[]>()
+  /** For tables in files: compares them with what is on record, once, before they are first read. */
+  const checks = new WeakMap<DataTable<DataRow>, () => Promise<void>>()
   let copies = 0
 
   async function open(ref: InputRef, columns: KnownColumns): Promise<DataTable<DataRow>> {
@@ -33,10 +42,30 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
       return tableOf(files, files, asyncBufferFromFile, columns)
     }
     // A table may be empty, but its path must be on record.
-    const objects = ref.values.map(({ path }) => path ?? throwUnknownPath(ref.asset_key))
-    for (const object of objects) checkStoredPath(object, fileOf)
-    const table = tableOf(objects, fileOf === undefined ? [] : objects.map(fileOf), objectBuffer, columns)
-    if (fileOf === undefined) remote.set(table, objects)
+    const objects = ref.values.map((value) => ({ ...value, path: value.path ?? throwUnknownPath(ref.asset_key) }))
+    for (const { path } of objects) checkStoredPath(path, fileOf)
+    const named = new Map(objects.map((object) => [object.path, object]))
+    const paths = objects.map(({ path }) => path)
+    if (fileOf === undefined) {
+      const table = tableOf(paths, [], (name) => objectBuffer(name, named.get(name)), columns)
+      remote.set(table, objects)
+      return table
+    }
+    let checking: Promise<void> | undefined
+    const check = (): Promise<void> => {
+      checking ??= checkAll(named.values(), fileOf)
+      return checking
+    }
+    const table = tableOf(
+      paths,
+      paths.map(fileOf),
+      async (name) => {
+        await check()
+        return objectBuffer(name)
+      },
+      columns,
+    )
+    checks.set(table, check)
     return table
   }
 
@@ -69,8 +98,9 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
 
   /** A table as files that DuckDB can open: where they are, or copied into the folder. */
   async function filesOf(table: DataTable<DataRow>, folder: string): Promise<readonly string[]> {
+    await checks.get(table)?.()
     if (table.files.length > 0) return Promise.all(table.files.map((file) => withoutPattern(file, folder)))
-    const bodies = remote.get(table)?.map(async (name) => (await store.get(name)) ?? throwMissing(name)) ?? []
+    const bodies = remote.get(table)?.map(wholeObject) ?? []
     if (bodies.length === 0) bodies.push(encodeRows(table, sourceOfTable(table)?.columns).then(({ bytes }) => bytes))
     return Promise.all(
       bodies.map(async (body) => {
@@ -89,8 +119,19 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
     return link
   }
 
-  async function objectBuffer(name: string): Promise<AsyncBuffer> {
+  async function wholeObject(object: StoredRows): Promise<Uint8Array> {
+    const bytes = (await store.get(object.path)) ?? throwMissing(object.path)
+    checkBytes(object.path, bytes, object)
+    return bytes
+  }
+
+  async function objectBuffer(name: string, object?: StoredRows): Promise<AsyncBuffer> {
     const byteLength = (await store.size(name)) ?? throwMissing(name)
+    if (object !== undefined) checkSize(name, byteLength, object)
+    if (object?.sha256 && byteLength <= WHOLE_BYTES) {
+      const { buffer } = (await wholeObject(object)).slice()
+      return buffer
+    }
     const slice = async (start: number, end = byteLength): Promise<ArrayBuffer> => {
       const bytes = (await store.getRange(name, start, end - start)) ?? throwMissing(name)
       return bytes.slice().buffer
@@ -99,6 +140,15 @@ export function storedTables({ store, fileOf, projectDir }: ValueStorage): Store
   }
 
   return { open, query: run }
+}
+
+/** One after the other: they share a disk, and there may be many thousands. */
+async function checkAll(objects: Iterable<StoredRows>, fileOf: (path: string) => string): Promise<void> {
+  for (const object of objects) {
+    const file = fileOf(object.path)
+    if (!existsSync(file)) throwMissing(object.path)
+    await checkFile(file, object.path, object)
+  }
 }
 
 function throwUnknownPath(assetKey: string): never {

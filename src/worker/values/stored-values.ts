@@ -1,7 +1,7 @@
 import type { StoredValue } from '../../contract/dispatch.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { ValueStore } from '../../sdk/declare/values.ts'
-import { checkStoredPath, throwMissing } from './stored-file.ts'
+import { checkBytes, checkStoredPath, throwMissing } from './stored-file.ts'
 import type { StoredTables } from './stored-tables.ts'
 
 export interface ValueStorage {
@@ -13,7 +13,7 @@ export interface ValueStorage {
 }
 
 /** Reads what attempts stored. */
-export function storedValues(storage: ValueStorage): Pick<ValueStore, 'readJson' | 'readBytes' | 'openTable' | 'runSql'> {
+export function valuesIn(storage: ValueStorage): Pick<ValueStore, 'readJson' | 'readBytes' | 'openTable' | 'runSql'> {
   // Parquet is loaded when first used: it is a quarter of the time in which a worker starts.
   let opening: Promise<StoredTables> | undefined
   const tables = (): Promise<StoredTables> => {
@@ -21,10 +21,13 @@ export function storedValues(storage: ValueStorage): Pick<ValueStore, 'readJson'
     return opening
   }
 
-  async function read({ path }: StoredValue): Promise<Uint8Array> {
+  async function read(value: StoredValue): Promise<Uint8Array> {
+    const { path } = value
+    if (typeof value.value === 'string') return inlineBytes(value.value, value)
     if (path) checkStoredPath(path, storage.fileOf)
-    const bytes = path ? await storage.store.get(path) : undefined
-    return bytes ?? throwMissing(String(path))
+    const bytes = (path ? await storage.store.get(path) : undefined) ?? throwMissing(String(path))
+    checkBytes(String(path), bytes, value)
+    return bytes
   }
 
   return {
@@ -35,4 +38,11 @@ export function storedValues(storage: ValueStorage): Pick<ValueStore, 'readJson'
       yield* (await tables()).query(query, named, columns)
     },
   }
+}
+
+/** The bytes of a value that has no file. */
+export function inlineBytes(text: string, value: StoredValue): Uint8Array {
+  const bytes = new TextEncoder().encode(text)
+  checkBytes(`the recorded value of ${value.materialization_id}`, bytes, value)
+  return bytes
 }

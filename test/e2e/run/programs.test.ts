@@ -317,12 +317,3 @@ test('attach.sql shows the same views, by the state at the time it is run', asyn
     process.chdir(before)
   }
 })
-
-test('a value whose file is gone is an error of servo query, not a row less', async () => {
-  const [{ last_materialization_path: file }] = (await project.json('partitions', 'list', 'best')).partitions
-  fs.rmSync(project.file(`.servo/tenant=default/workspace=default/${file}`))
-  expect(await project.servo('query', 'from best')).toMatchObject({
-    code: 1,
-    stderr: expect.stringMatching(/is missing\nhint: Materialize the asset again/),
-  })
-})

@@ -2,6 +2,7 @@ import type { AttemptResultInput } from '../../../contract/dispatch.ts'
 import { boundedDetail, cutMiddle, MAX_MESSAGE } from '../../../contract/error-detail.ts'
 import { isOutputPath, isOwnPath, outputFolder } from '../../../contract/output-path.ts'
 import type { ReportedKeys } from '../../../contract/partition-keys.ts'
+import { checksumOf, MAX_INLINE_BYTES, withoutValue } from '../../../contract/stored-output.ts'
 import { turnOfReported } from '../../../domain/partitions/dynamic-keys.ts'
 import type { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { TaskFinished } from '../../../domain/tasks/task-finished.event.ts'
@@ -26,7 +27,7 @@ export interface AttemptEnd {
   readonly context: EventContext
 }
 
-/** The event for the end of an attempt, from its worker's report. Refuses a path that the attempt cannot have written. */
+/** The event for the end of an attempt, from its worker's report. Refuses a path that the attempt cannot have written, and a value that is none. */
 export function taskFinished(
   ref: AttemptRef,
   result: AttemptResultInput,
@@ -34,6 +35,7 @@ export function taskFinished(
 ): NewEvent {
   const { run_id, task_key, attempt, attempt_id } = ref
   checkPath(result, task)
+  checkValue(result)
   const { error } = result
   return newEvent(
     TaskFinished,
@@ -78,6 +80,38 @@ function checkPath({ output, materialization_id: id }: AttemptResultInput, task:
     },
   )
 }
+
+/** Downstream tasks and SQL get the value as it is reported. */
+function checkValue({ output }: AttemptResultInput): void {
+  const text = output?.value
+  if (text === null || text === undefined) return
+  const bytes = new TextEncoder().encode(text)
+  if (output?.path) throw badValue('stands beside output.path', 'Report a file or a value, not both.')
+  if (bytes.byteLength > MAX_INLINE_BYTES)
+    throw badValue(
+      `has ${bytes.byteLength} bytes`,
+      `Write a value of more than ${MAX_INLINE_BYTES} bytes to a file in output_folder.`,
+    )
+  if (!isJson(text)) throw badValue('is not JSON', 'Report the value as JSON text, such as "[1,2]".')
+  const checksum = checksumOf(bytes)
+  if (output?.bytes !== checksum.bytes || output?.sha256 !== checksum.sha256)
+    throw badValue(
+      'does not agree with output.bytes and output.sha256',
+      'Report the number of bytes and the SHA-256 of the text in UTF-8.',
+    )
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const badValue = (what: string, hint: string): ServoError =>
+  new ServoError('invalid', 'bad_output_value', `output.value ${what}`, { hint, facts: { field: 'output.value' } })
 
 /** Most attempts change no keys, and then their events have no such fields. */
 function keysOf({ partition_keys_added: added, partition_keys_removed: removed }: ReportedKeys): ReportedKeys {
@@ -124,7 +158,7 @@ export function isSameResult(recorded: RecordedEnd, result: AttemptResultInput):
     error_detail: error ? boundedDetail(error) : null,
     materialization_id: result.materialization_id ?? null,
     code_version: result.code_version ?? null,
-    output: result.output ?? null,
+    output: withoutValue(result.output) ?? null,
     metrics: result.metrics ?? null,
   }
   return REPORTED.every((name) => canonicalJson(recorded[name] ?? null) === canonicalJson(said[name]))

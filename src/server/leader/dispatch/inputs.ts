@@ -1,16 +1,20 @@
 import type { DispatchEnvelope, InputRef, StoredValue } from '../../../contract/dispatch.ts'
 import { isPathOf, outputFolder } from '../../../contract/output-path.ts'
 import type { AssetDefinition } from '../../../contract/project-manifest.ts'
+import { inlineLimit, storedIn } from '../../../contract/stored-output.ts'
 import { assetDefinitions } from '../../../domain/assets/asset-definitions.table.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { Link } from '../../../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
 import type { DispatchRow } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { isReadable, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
+import { type StoredValueRow, storedValues } from '../../../domain/partitions/stored-values.table.ts'
+import { runValues } from '../../../domain/runs/run-values.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import { ServoError } from '../../../lib/error.ts'
+import { isObject } from '../../../lib/is-object.ts'
 import type { Columns } from '../../../model/column.ts'
 import type { KeyPart, Rows } from '../../../model/rows.ts'
 import type { RowOf, Table } from '../../../model/table.ts'
@@ -34,7 +38,8 @@ export async function envelopeFor(
 ): Promise<DispatchEnvelope> {
   const run = state.rows.hot(runs).get(task.run_id)
   const place = placeOf(task)
-  const wanted = Object.entries(definitionOf(state.rows, task.asset_key ?? '')?.inputs ?? {})
+  const definition = definitionOf(state.rows, task.asset_key ?? '')
+  const wanted = Object.entries(definition?.inputs ?? {})
   const inputs: Record<string, InputRef> = {}
   for (const [name, input] of wanted) inputs[name] = await inputRef(state, task, name, input)
   return {
@@ -59,6 +64,7 @@ export async function envelopeFor(
       timeout_sec: task.timeout_sec,
       heartbeat_timeout_sec: task.heartbeat_timeout_sec,
       output_folder: outputFolder(place.assetKey, place.partitionKey),
+      inline_bytes: inlineLimit(definition?.partitions ? state.partitions().of(place.assetKey).count : 1),
       labels: run?.labels ?? {},
     },
   }
@@ -145,14 +151,28 @@ async function lastValues(
   const own = keys.map((key) => madeHere(state.rows, task, upstream, key))
   const others = keys.filter((_, i) => own[i] === undefined)
   const names = keysOfAsset(state.rows, upstream)
-  const rows = await state.lookup(
-    partitionStatus,
-    others.flatMap((key) => names.map((name) => [name, key])),
-  )
-  const known = new Map(others.map((key, i) => [key, joinedStatus(rows.slice(i * names.length, (i + 1) * names.length))]))
-  const values = keys.map((key, i) => own[i] ?? valueIn(known.get(key)))
+  const known = await lastMade(state, names, others)
+  const values = keys.map((key, i) => own[i] ?? known.get(key))
   for (const value of values) if (value?.path) checkLies(value, names, task, upstream)
   return values
+}
+
+/** The last materializations of partitions of an asset, by partition, under all names that the asset has had. */
+async function lastMade(
+  { lookup }: Pick<KnownState, 'lookup'>,
+  names: readonly string[],
+  keys: readonly string[],
+): Promise<Map<string, StoredValue>> {
+  const wanted = keys.flatMap((key) => names.map((name) => [name, key]))
+  if (wanted.length === 0) return new Map()
+  const [statuses, stored] = await Promise.all([lookup(partitionStatus, wanted), lookup(storedValues, wanted)])
+  const found = new Map<string, StoredValue>()
+  for (const [i, key] of keys.entries()) {
+    const [from, to] = [i * names.length, (i + 1) * names.length]
+    const value = valueIn(joinedStatus(statuses.slice(from, to)), stored.slice(from, to))
+    if (value !== undefined) found.set(key, value)
+  }
+  return found
 }
 
 /** A report is checked when it is accepted, but a ledger may hold reports that were never checked. */
@@ -176,14 +196,20 @@ function madeHere(rows: Rows, { run_id }: Readonly<TaskRow>, upstream: string, k
   const made = rows.hot(tasks).get(run_id, taskKey(upstream, key))
   if (!made?.materialization_id) return undefined
   const attempt = rows.hot(taskAttempts).get(made.run_id, made.task_key, made.attempt)
-  const path = (attempt?.output as { path?: string | null } | null)?.path ?? null
-  return { partition_key: key, materialization_id: made.materialization_id, path }
+  const value = rows.hot(runValues).get(made.run_id, made.task_key)?.value
+  const stored = storedIn(value === undefined ? attempt?.output : { ...asMembers(attempt?.output), value })
+  return { partition_key: key, materialization_id: made.materialization_id, ...stored }
 }
 
-function valueIn(row: StatusRow | undefined): StoredValue | undefined {
+const asMembers = (output: unknown): object => (isObject(output) ? output : {})
+
+/** Its row in `stored_values` counts if it is of the same materialization. */
+function valueIn(row: StatusRow | undefined, stored: readonly (StoredValueRow | undefined)[]): StoredValue | undefined {
   if (!isReadable(row)) return undefined
-  const { partition_key, last_materialization_id, last_materialization_path } = row
-  return { partition_key, materialization_id: last_materialization_id, path: last_materialization_path }
+  const { partition_key, last_materialization_id: materialization_id, last_materialization_path: path } = row
+  const its = stored.find((each) => each?.materialization_id === materialization_id)
+  const value = { partition_key, materialization_id, path }
+  return its === undefined ? value : { ...value, path: its.path, value: its.value, bytes: its.bytes, sha256: its.sha256 }
 }
 
 function noSuchUpstream({ task_key }: Readonly<TaskRow>, upstream: string, key?: string): ServoError {

@@ -9,6 +9,7 @@ import type { SameData } from '../../../domain/partitions/same-data.ts'
 import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
 import { ancestry, Staleness, type StatusCounts } from '../../../domain/partitions/staleness.ts'
 import type { StatusColumns } from '../../../domain/partitions/status-columns.ts'
+import type { StoredValueRow } from '../../../domain/partitions/stored-values.table.ts'
 import { assert } from '../../../lib/assert.ts'
 import type { Row } from '../../../model/table.ts'
 import type { Span } from '../../../partitions/spans.ts'
@@ -22,6 +23,7 @@ export interface StatusSource {
   readonly partitions: () => GraphPartitions
   readonly rows: () => ColdRowsOf<StatusRow>
   readonly versions: () => ColdRowsOf<DataVersionRow>
+  readonly values: () => ColdRowsOf<StoredValueRow>
   readonly now: () => number
   /** The key of an asset, and those it had before. */
   readonly keysOf: (assetKey: string) => readonly string[]

@@ -8,12 +8,14 @@ import type {
   StatusApi,
   Why,
 } from '../../../api/status-contract.ts'
+import type { StoredOutput } from '../../../contract/stored-output.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
-import type { StatusRow } from '../../../domain/partitions/partition-status.table.ts'
+import { isReadable, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
 import { positionsOf } from '../../../domain/partitions/stale-links.ts'
 import { CAUSES, type Staleness } from '../../../domain/partitions/staleness.ts'
 import { causeNames, type ReasonToMake } from '../../../domain/partitions/status-names.ts'
+import type { StoredValueRow } from '../../../domain/partitions/stored-values.table.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -169,7 +171,7 @@ export class Statuses implements StatusApi {
 
   async #page(
     keys: readonly string[],
-    { limit, cursor }: { limit: number; cursor?: string | undefined },
+    { limit, cursor, values }: { limit: number; cursor?: string | undefined; values?: boolean | undefined },
     moment: KeptMoment,
     walk: Walk,
   ): Promise<PartitionPage> {
@@ -187,7 +189,8 @@ export class Statuses implements StatusApi {
       }
       if (isMore) break
     }
-    const partitions = await this.#shown(moment, places)
+    const shown = await this.#shown(moment, places)
+    const partitions = values ? await this.#withValues(moment, places, shown) : shown
     const last = partitions.at(-1)
     const next_cursor = isMore && last ? writeCursor({ asset: last.asset_key, partition: last.partition_key }) : null
     return { partitions, next_cursor }
@@ -200,6 +203,23 @@ export class Statuses implements StatusApi {
     )
     const found = (await rows.lookup(keys.flat())).values()
     return keys.map((each) => joinedStatus([...found.take(each.length)]))
+  }
+
+  /** The same partitions with how their values are stored. Of two materializations in this moment, the newer may be shown. */
+  async #withValues(
+    { rows }: KeptMoment,
+    places: readonly AssetPosition[],
+    shown: readonly PartitionStatus[],
+  ): Promise<PartitionStatus[]> {
+    const statuses = await this.#rowsOf(rows, places)
+    const keys = places.map(({ asset, position }) =>
+      this.#options.keysOf(asset.key).map((name) => [name, asset.set.at(position)]),
+    )
+    const found = (await this.#options.values().lookup(keys.flat())).values()
+    return shown.map((status, i) => {
+      const [row, stored] = [statuses[i], [...found.take(keys[i]?.length ?? 0)]]
+      return { ...status, stored: storedOf(row, stored) }
+    })
   }
 
   async #shown(moment: KeptMoment, places: readonly AssetPosition[]): Promise<PartitionStatus[]> {
@@ -227,6 +247,17 @@ export class Statuses implements StatusApi {
       }
     })
   }
+}
+
+function storedOf(row: StatusRow | undefined, known: readonly (StoredValueRow | undefined)[]): StoredOutput | null {
+  if (!isReadable(row)) return null
+  const made = row.last_materialization_at ?? 0
+  const its = known.find(
+    (each) => each && (each.materialization_id === row.last_materialization_id || each.materialized_at > made),
+  )
+  if (its !== undefined) return { path: its.path, value: its.value, bytes: its.bytes, sha256: its.sha256 }
+  const path = row.last_materialization_path
+  return path === null ? null : { path, value: null, bytes: null, sha256: null }
 }
 
 /** By asset, then by partition. */
