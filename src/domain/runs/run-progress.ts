@@ -1,6 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import type { Rows } from '../../model/rows.ts'
-import { moveChunkOfRun } from '../backfills/chunk-state.ts'
+import { endChunkOfRun } from '../backfills/chunk-outcome.ts'
 import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
 import { noteRunEnd } from '../sensors/happenings/happenings.ts'
 import { runSubject } from '../subjects.ts'
@@ -47,9 +47,9 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     for (const timer of [...rows.hot(timers).under(runSubject(run.run_id))]) rows.hot(timers).remove(timer.subject, timer.slot)
     noteRunOfSchedule(rows, run, run.row_version)
     noteRunEnd(rows, run)
+    endChunkOfRun(rows, run, wake)
     wake(runSubject(run.run_id))
   }
-  moveChunkOfRun(rows, run, wake)
 }
 
 function endState(run: RunRow): RunRow['state'] {
