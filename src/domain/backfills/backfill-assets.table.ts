@@ -2,13 +2,13 @@ import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
 /** Positions of whole chunks, as `packSpans` writes them, and keys of others. */
-export interface Partitions {
+export interface KeptPartitions {
   readonly positions: readonly number[]
   readonly keys: readonly string[]
 }
 
 const some = (doc: string) =>
-  col.json<Partitions>(`${doc} Whole chunks by positions, as pairs: how many are left out, how many taken.`)
+  col.json<KeptPartitions>(`${doc} Whole chunks by positions, as pairs: how many are left out, how many taken.`)
 
 export const backfillAssets = defineTable({
   name: 'backfill_assets',
@@ -22,10 +22,10 @@ export const backfillAssets = defineTable({
       'Its partitions in the backfill. Positions as pairs: how many are left out, how many taken.',
     ),
     total_partitions: col.int('How many these are.'),
-    succeeded_partitions: col.int('Partitions that were materialized.'),
-    failed_partitions: col.int('Partitions that failed.'),
-    skipped_partitions: col.int('Partitions that were skipped.'),
-    cancelled_partitions: col.int('Partitions of runs that were cancelled.'),
+    succeeded_partitions: col.int('KeptPartitions that were materialized.'),
+    failed_partitions: col.int('KeptPartitions that failed.'),
+    skipped_partitions: col.int('KeptPartitions that were skipped.'),
+    cancelled_partitions: col.int('KeptPartitions of runs that were cancelled.'),
     failed: some('Those that failed.'),
     skipped: some('Those that were skipped because what they need failed.'),
     overlapped: some('Those that were skipped because another run was making them.'),
@@ -33,5 +33,5 @@ export const backfillAssets = defineTable({
   },
 })
 
-export const noPartitions: Partitions = { positions: [], keys: [] }
+export const noPartitions: KeptPartitions = { positions: [], keys: [] }
 export type BackfillAssetRow = Row<typeof backfillAssets>

@@ -13,7 +13,7 @@ import { isRowOf } from '../typed-rows.ts'
 import { BackfillChunkPlanned } from './backfill-chunk-planned.event.ts'
 import { BackfillStateChanged } from './backfill-state-changed.event.ts'
 import { type BackfillRow, type BackfillState, backfills, hasFailedTooOften, isBackfillOver } from './backfills.table.ts'
-import { type ChunkNeeds, mustWait, needsOfChunk, selectionOfChunk, skippedOf } from './chunk-work.ts'
+import { type ChunkNeeds, needsActive, needsOfChunk, selectionOfChunk, skippedOf } from './chunk-work.ts'
 import { partitionsOfBackfill } from './frozen-set.ts'
 
 export interface BackfillControllerOptions {
@@ -54,7 +54,7 @@ export function backfillController({ requestRun, mayDecide = () => true }: Backf
       needs = needsOfChunk(rows, backfill, chunk_index, partitions)
       next.set(backfill_id, needs)
     }
-    if (mustWait(rows, backfill, needs)) return undefined
+    if (needsActive(rows, backfill, needs)) return undefined
     const left_out = skippedOf(rows, backfill, needs)
     const skipped = [...left_out].map(([asset_key, positions]) => ({ asset_key, positions: packSpans(positions) }))
     const asset_selection = selectionOfChunk(needs, left_out, partitions)

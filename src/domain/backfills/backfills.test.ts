@@ -86,7 +86,7 @@ class BackfillStory extends Story {
 const listed = (positions: readonly number[] | undefined) => unpackSpans(positions ?? []).list
 
 describe('a backfill', () => {
-  test('[A78] of a million partitions is recorded in less than a kilobyte', () => {
+  test('[A84] of a million partitions is recorded in less than a kilobyte', () => {
     const minutes = { type: 'minutely', start: '2023-01-01T00:00', timezone: 'UTC' } as const
     const stages = [{ assets: [{ asset_key: 'minutes', positions: [0, 1_000_000] }], partitions: minutes, chunk_size: 1_000 }]
     const range = { type: 'range', start: '2023-01-01T00:00', end: '2024-11-25T10:39' } as const
@@ -97,7 +97,7 @@ describe('a backfill', () => {
     expect(story.row(backfills, 'january')).toMatchObject({ total_partitions: 1_000_000, total_chunks: 1_000 })
   })
 
-  test('[A79] is made once for each request, for ever; another request under the same id makes nothing', () => {
+  test('[A85] is made once for each request, for ever; another request under the same id makes nothing', () => {
     const story = new BackfillStory()
     const again = () => story.tell(BackfillCreated, { ...january, backfill_id: 'second' })
     expect(again()).toEqual({ kind: 'duplicate' })

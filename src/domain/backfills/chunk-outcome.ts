@@ -5,7 +5,7 @@ import { isRunOver, type RunRow } from '../runs/runs.table.ts'
 import { backfillSubject } from '../subjects.ts'
 import { type TaskRow, tasks } from '../tasks/tasks.table.ts'
 import { editKnown, raiseVersion } from '../typed-rows.ts'
-import { backfillAssets, type Partitions } from './backfill-assets.table.ts'
+import { backfillAssets, type KeptPartitions } from './backfill-assets.table.ts'
 import { backfillChunks, type ChunkOutcome } from './backfill-chunks.table.ts'
 import { type BackfillRow, backfills } from './backfills.table.ts'
 import { pairsOfChunk } from './frozen-set.ts'
@@ -105,7 +105,7 @@ export function countOutcomes(
   }
 }
 
-function joined(known: Partitions, more: SomePartitions | undefined): Partitions {
+function joined(known: KeptPartitions, more: SomePartitions | undefined): KeptPartitions {
   if (more === undefined || more.count === 0) return known
   const { positions, keys = [] } = more
   return {
@@ -115,7 +115,7 @@ function joined(known: Partitions, more: SomePartitions | undefined): Partitions
 }
 
 /**
- * Partitions that share an outcome: a whole chunk by its positions, a part of one by keys. A fold cannot turn one into the other, because the zones
+ * KeptPartitions that share an outcome: a whole chunk by its positions, a part of one by keys. A fold cannot turn one into the other, because the zones
  * of time that windows depend on change from one release of Node to the next, and the same facts must give the same rows.
  */
 export interface SomePartitions {

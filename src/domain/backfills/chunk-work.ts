@@ -59,7 +59,7 @@ export function needsOfChunk(
 }
 
 /** True if a chunk whose run has not ended makes something that this one needs. */
-export function mustWait(rows: Rows, backfill: Readonly<BackfillRow>, { needs }: ChunkNeeds): boolean {
+export function needsActive(rows: Rows, backfill: Readonly<BackfillRow>, { needs }: ChunkNeeds): boolean {
   if (needs.length === 0) return false
   return backfill.active_chunks.some(({ chunk_index }) => {
     const making = pairsOfChunk(rows, backfill, chunk_index)

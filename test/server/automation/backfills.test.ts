@@ -143,7 +143,7 @@ describe('a backfill', () => {
     expect((await led.post('/backfills', { ...body, newest_first: true })).body.code).toBe('bad_order')
   })
 
-  test('[A78] is of the keys that a dynamic set had: what is added or removed meanwhile changes nothing', async () => {
+  test('[A84] is of the keys that a dynamic set had: what is added or removed meanwhile changes nothing', async () => {
     const { led, create, over, shown } = await open(1_000)
     const change = (keys: object) => led.post('/partitions/sets/customers/keys', keys)
     await change({ add: ['anna', 'carl', 'dora'] })
@@ -249,7 +249,7 @@ describe('a backfill', () => {
 })
 
 describe('a request for a backfill', () => {
-  test('[A79] that is repeated gets its first answer; another under the same id is refused', async () => {
+  test('[A85] that is repeated gets its first answer; another under the same id is refused', async () => {
     const { led } = await open()
     const ask = (days: number) =>
       led.post('/backfills', { assets: ['days'], partitions: january(days), client_request_id: 'once' })
