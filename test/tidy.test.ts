@@ -249,6 +249,7 @@ describe('the shape of src/', () => {
       lastSign: none,
       carries: () => true,
       automation: { requestRun: () => assert.fail('a controller that is not asked decides nothing'), mayDecide: () => false },
+      backfills: { requestRun: () => assert.fail('a controller that is not asked decides nothing') },
     })
     expect(listed).toEqual(controllers.map(({ name }) => name))
   })

@@ -17,6 +17,7 @@ function routes(): string[] {
     assets: nothing,
     schedules: nothing,
     sensors: nothing,
+    backfills: nothing,
     whys: nothing,
     token: 'secret',
     hosts: [],

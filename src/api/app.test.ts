@@ -18,6 +18,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     assets: {} as AppOptions['assets'],
     schedules: {} as AppOptions['schedules'],
     sensors: {} as AppOptions['sensors'],
+    backfills: {} as AppOptions['backfills'],
     whys: {} as AppOptions['whys'],
     token: 'secret',
     hosts: ['127.0.0.1', 'localhost'],

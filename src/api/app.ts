@@ -3,6 +3,8 @@ import { ServoError } from '../lib/error.ts'
 import { isSameToken } from '../lib/hash.ts'
 import type { AssetsApi } from './asset-contract.ts'
 import { assetRoutes } from './asset-routes.ts'
+import type { BackfillsApi } from './automation/backfill-contract.ts'
+import { backfillRoutes } from './automation/backfill-routes.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
@@ -24,6 +26,7 @@ export interface AppOptions {
   readonly assets: AssetsApi
   readonly schedules: SchedulesApi
   readonly sensors: SensorsApi
+  readonly backfills: BackfillsApi
   readonly whys: WhyApi
   /** A caller that has this token may do everything. */
   readonly token: string
@@ -41,7 +44,8 @@ export interface AppOptions {
 
 /** The whole API of a server on one machine: refuses strangers first, then routes. */
 export function localApp(options: AppOptions): Hono {
-  const { runs, assets, statuses, schedules, sensors, whys, token, hosts, instance, handOver, workers, hooks } = options
+  const { runs, assets, statuses, schedules, sensors, backfills, whys, token, hosts, instance, handOver, workers, hooks } =
+    options
   const app = new Hono()
   app.onError((error) => problemResponse(error))
   app.notFound((c) =>
@@ -77,6 +81,7 @@ export function localApp(options: AppOptions): Hono {
   app.route('/', assetRoutes(assets, userOf))
   app.route('/', scheduleRoutes(schedules, userOf))
   app.route('/', sensorRoutes(sensors, userOf))
+  app.route('/', backfillRoutes(backfills, userOf))
   app.route('/', whyRoutes(whys))
   return app
 }

@@ -1,4 +1,5 @@
 import type { AssetsApi } from './asset-contract.ts'
+import type { BackfillsApi } from './automation/backfill-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
 import type { WhyApi } from './automation/why-contract.ts'
@@ -12,5 +13,6 @@ export interface WorkspaceApi {
   readonly statuses: StatusApi
   readonly schedules: SchedulesApi
   readonly sensors: SensorsApi
+  readonly backfills: BackfillsApi
   readonly whys: WhyApi
 }

@@ -1,5 +1,6 @@
 import { wireRow } from '../api/wire-row.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
+import { type BackfillRow, backfills } from '../domain/backfills/backfills.table.ts'
 import { runs } from '../domain/runs/runs.table.ts'
 
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
@@ -68,6 +69,8 @@ const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** How many checks warned in each run that is under way. */
 const warnings = new Map<string, number>()
+/** Runs of backfills. They may be thousands, so that only their failures are shown. */
+const ofBackfills = new Set<string>()
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
@@ -101,8 +104,13 @@ export const screen: DevVoice = {
       print(`${clock()} ${switchText(change)}`)
       return
     }
+    if (change.type === 'backfill') {
+      print(`${clock()} ${backfillText(change.backfill)}`)
+      return
+    }
     if (change.type === 'task') {
       const { task, attempt } = change
+      if (ofBackfills.has(task.run_id) && task.state !== 'FAILED') return
       const now = { task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }
       const text = taskLine(now.task, now.attempt)
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
@@ -115,6 +123,11 @@ export const screen: DevVoice = {
       return
     }
     const { run, isNew } = change
+    if (run.trigger_type === 'backfill') {
+      if (run.finished_at === null) ofBackfills.add(run.run_id)
+      else ofBackfills.delete(run.run_id)
+      return
+    }
     if (isNew)
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
     if (run.finished_at === null) return
@@ -159,6 +172,7 @@ function changeLine(change: Change): object {
     return { type: 'task', task: wireRow(tasks, task), ...(attempt && { attempt: wireRow(taskAttempts, attempt) }) }
   }
   if (change.type === 'evaluation') return { type: 'evaluation', evaluation: evaluationLine(change) }
+  if (change.type === 'backfill') return { type: 'backfill', backfill: wireRow(backfills, change.backfill) }
   if (change.type === 'switch') {
     const { type, ...what } = change
     return { type, switch: what }
@@ -182,6 +196,17 @@ function changeLine(change: Change): object {
       run_id: tick.run_id,
     },
   }
+}
+
+function backfillText(backfill: Readonly<BackfillRow>): string {
+  const { backfill_id, state, total_partitions, total_chunks, state_reason: reason } = backfill
+  const { succeeded_partitions: succeeded, failed_partitions: failed } = backfill
+  const paint = state === 'SUCCEEDED' ? colours.green : state === 'FAILED' ? colours.red : colours.yellow
+  const isBegun = state === 'RUNNING' && succeeded + failed === 0
+  const counts = isBegun
+    ? `${total_partitions} partitions in ${total_chunks} runs: ${printable(backfill.asset_selection.join(' '))}`
+    : `${succeeded} of ${total_partitions} partitions${failed > 0 ? `, ${failed} failed` : ''}`
+  return `${backfill_id}  ${paint(state.toLowerCase())}  ${counts}${reason === null ? '' : `: ${printable(reason)}`}`
 }
 
 function tickText(row: RecordedTick): string {

@@ -1,4 +1,5 @@
 import type { AssetsApi } from '../api/asset-contract.ts'
+import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
@@ -6,6 +7,7 @@ import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
+import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
 import { runsClient } from './runs-client.ts'
 import { schedulesClient } from './schedules-client.ts'
@@ -20,6 +22,7 @@ export class ServoClient implements WorkspaceApi {
   readonly statuses: StatusApi
   readonly schedules: SchedulesApi
   readonly sensors: SensorsApi
+  readonly backfills: BackfillsApi
   readonly whys: WhyApi
   readonly #server: Connection
 
@@ -30,6 +33,7 @@ export class ServoClient implements WorkspaceApi {
     this.statuses = statusClient(this.#server)
     this.schedules = schedulesClient(this.#server)
     this.sensors = sensorsClient(this.#server)
+    this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
   }
 

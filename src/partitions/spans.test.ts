@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { intersection, spans, union } from './spans.ts'
+import { difference, intersection, meet, packSpans, slice, spans, union, unpackSpans } from './spans.ts'
 
 const anySpans = fc.array(fc.record({ from: fc.integer({ min: 0, max: 40 }), to: fc.integer({ min: 0, max: 40 }) }), {
   maxLength: 6,
@@ -30,6 +30,20 @@ describe('spans of positions', () => {
       fc.property(anySpans, anySpans, (a, b) => {
         expect(members(union([spans(a), spans(b)]).list)).toEqual(members([...a, ...b]))
         expect(members(intersection(spans(a), spans(b)).list)).toEqual(members(a).filter(spans(b).has))
+      }),
+    )
+  })
+
+  test('are subtracted, met, cut and written down as the sets they are', () => {
+    const place = fc.integer({ min: 0, max: 45 })
+    fc.assert(
+      fc.property(anySpans, anySpans, place, place, (a, b, from, to) => {
+        const [left, right] = [spans(a), spans(b)]
+        const both = members(a).filter(right.has)
+        expect(members(difference(left, right).list)).toEqual(members(a).filter((position) => !right.has(position)))
+        expect(meet(left, right)).toBe(both.length > 0)
+        expect(members(slice(left, from, to).list)).toEqual(members(a).slice(from, to))
+        expect(unpackSpans(packSpans(left)).list).toEqual(left.list)
       }),
     )
   })

@@ -71,3 +71,67 @@ export function intersection(a: Spans, b: Spans): Spans {
     else j++
   }
 }
+
+/** The positions of `a` that are not in `b`. */
+export function difference(a: Spans, b: Spans): Spans {
+  const left: Span[] = []
+  let j = 0
+  for (const { from, to } of a.list) {
+    let start = from
+    while (j < b.list.length && itemAt(b.list, j).to < from) j++
+    for (let k = j; k < b.list.length && itemAt(b.list, k).from <= to; k++) {
+      const taken = itemAt(b.list, k)
+      left.push({ from: start, to: taken.from - 1 })
+      start = taken.to + 1
+    }
+    left.push({ from: start, to })
+  }
+  return spans(left)
+}
+
+/** True if some position is in both. */
+export function meet(a: Spans, b: Spans): boolean {
+  const [few, many] = a.list.length <= b.list.length ? [a, b] : [b, a]
+  return few.list.some(({ from, to }) => {
+    const next = many.list[countWhile(many.list.length, (i) => itemAt(many.list, i).to < from)]
+    return next !== undefined && next.from <= to
+  })
+}
+
+/** Those from the `from`-th up to, and without, the `to`-th, as `slice` takes them. */
+export function slice(all: Spans, from: number, to: number): Spans {
+  const [first, last] = [Math.max(0, from), Math.min(to, all.count) - 1]
+  if (last < first) return spans([])
+  const ends = { from: all.at(first), to: all.at(last) }
+  const begin = countWhile(all.list.length, (i) => itemAt(all.list, i).to < ends.from)
+  const end = countWhile(all.list.length, (i) => itemAt(all.list, i).from <= ends.to)
+  return intersection(spans([ends]), spans(all.list.slice(begin, end)))
+}
+
+/** Spans as a list of numbers, short when written: how many positions are left out, how many are taken, and so on. */
+export function packSpans({ list }: Spans): number[] {
+  let next = 0
+  return list.flatMap(({ from, to }) => {
+    const gap = from - next
+    next = to + 1
+    return [gap, to - from + 1]
+  })
+}
+
+const unpacked = new WeakMap<readonly number[], Spans>()
+
+/** What `packSpans` has made. The same list is read once. */
+export function unpackSpans(numbers: readonly number[]): Spans {
+  const known = unpacked.get(numbers)
+  if (known !== undefined) return known
+  const list: Span[] = []
+  let next = 0
+  for (let i = 0; i + 1 < numbers.length; i += 2) {
+    const from = next + itemAt(numbers, i)
+    next = from + itemAt(numbers, i + 1)
+    list.push({ from, to: next - 1 })
+  }
+  const made = spans(list)
+  unpacked.set(numbers, made)
+  return made
+}

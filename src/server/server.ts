@@ -167,7 +167,8 @@ export class Server {
       components,
       workers,
       carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
-      ...(automation && { requestRun }),
+      // A command that leads for a while does only what it was asked for.
+      ...(onHandOver === undefined && { requestRun, automation }),
       conditions: evaluatedConditions({
         evaluator,
         mintId: components.ulid,

@@ -86,7 +86,7 @@ import { z } from 'zod'
 const run = () => 1
 export const a = asset('a', { run, automation: when.eager() })
 export const b = asset('b', { run })
-export const c = asset('c', { run, backfill: { chunk: 10 } })
+export const c = asset('c', { run })
 export const d = asset('d', { run, freshness: { within: '1d', warn: '2h' } })
 export const far = source('far', { schema: z.object({}), uri: 's3://crm/*.parquet' })
 export const e = asset('e', { run, inputs: { far } })
@@ -99,7 +99,6 @@ export const g = asset('g', { run, deps: [far], freshness: { within: '1d' } })
     expect(new Set(problems.map((problem) => problem.code))).toEqual(new Set(['not_available_yet']))
     expect(problems.map(({ file, line, message }) => [file, line, message.replace(' is not available yet', '')])).toEqual([
       ['assets/all.ts', 4, 'automation of a'],
-      ['assets/all.ts', 6, 'backfill.chunk of c'],
       ['assets/all.ts', 7, 'freshness.warn of d'],
       ['assets/all.ts', 9, 'input far of e: the source far at s3://'],
       ['servo.config.ts', undefined, 'environment prod (s3(), postgres())'],

@@ -1,34 +1,59 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { backfillChunks } from '../../src/domain/backfills/backfill-chunks.table.ts'
 import { type BackfillRow, backfills, isBackfillOver } from '../../src/domain/backfills/backfills.table.ts'
-import { chunkStateOf } from '../../src/domain/backfills/chunk-state.ts'
-import { runs } from '../../src/domain/runs/runs.table.ts'
 import { toMs } from '../../src/lib/time.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
-import { Bench, foldAll } from '../../src/testing/histories/fold.ts'
+import { unpackSpans } from '../../src/partitions/spans.ts'
+import { Bench, foldAll, type Snapshot } from '../../src/testing/histories/fold.ts'
 import { deliveries, effort, histories } from '../../src/testing/histories/histories.ts'
 import { moves, withCopies } from '../../src/testing/histories/order.ts'
 
+const chunksOf = (rows: Snapshot, backfillId: string) =>
+  (rows['backfill_chunks'] ?? []).filter((row) => row['backfill_id'] === backfillId)
+
+const membersOf = (positions: readonly number[]): number[] =>
+  unpackSpans(positions).list.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i))
+
 describe('backfills', () => {
-  test('[A4] a chunk is what its run is, and the counters of its backfill are the counts of its chunks', () => {
+  test('[A4] a chunk ends as its run does, and the counters of its backfill are the counts of its chunks and partitions', () => {
     const property = fc.property(deliveries(), ({ events }) => {
       const bench = new Bench()
-      bench.fold(events, () => {
-        for (const backfill of bench.state.hot(backfills).all()) {
-          const chunks = [...bench.state.hot(backfillChunks).under(backfill.backfill_id)]
-          for (const chunk of chunks) {
-            const run = bench.state.hot(runs).get(chunk.run_id)
-            assert.equal(chunk.state, run === undefined ? 'PLANNED' : chunkStateOf[run.state], chunk.chunk_id)
-          }
-          const count = (wanted: string): number => chunks.filter((chunk) => chunk.state === wanted).length
-          assert.deepEqual(
-            [backfill.planned_chunks, backfill.succeeded_chunks, backfill.failed_chunks, backfill.cancelled_chunks],
-            [chunks.length, count('SUCCEEDED'), count('FAILED'), count('CANCELLED')],
-          )
+      bench.fold(events)
+      const rows = bench.rows()
+      const states = new Map((rows['runs'] ?? []).map((run) => [run['run_id'], run['state']]))
+      for (const backfill of rows['backfills'] ?? []) {
+        const chunks = chunksOf(rows, backfill['backfill_id'])
+        for (const { outcome, run_id } of chunks) {
+          const state = states.get(run_id)
+          assert.equal(outcome ?? null, state === 'PENDING' || state === 'RUNNING' || state === undefined ? null : state)
         }
-      })
+        const count = (wanted: string): number => chunks.filter(({ outcome }) => outcome === wanted).length
+        assert.deepEqual(
+          [backfill['planned_chunks'], backfill['succeeded_chunks'], backfill['failed_chunks'], backfill['cancelled_chunks']],
+          [chunks.length, count('SUCCEEDED'), count('FAILED'), count('CANCELLED')],
+        )
+        assert.equal(backfill['active_chunks'].length, chunks.filter(({ outcome }) => outcome == null).length)
+        for (const kind of ['succeeded', 'failed', 'skipped', 'cancelled']) {
+          const counted = chunks.reduce((sum, chunk) => sum + (chunk[`${kind}_partitions`] ?? 0), 0)
+          assert.equal(backfill[`${kind}_partitions`], counted, kind)
+        }
+      }
+    })
+    fc.assert(property, effort)
+  })
+
+  test('[I14] the chunks of a backfill are planned in order, and each has the partitions that follow those before it', () => {
+    const property = fc.property(deliveries(), ({ events }) => {
+      const rows = foldAll(events)
+      for (const { backfill_id, stages } of rows['backfills'] ?? []) {
+        const positions = chunksOf(rows, backfill_id).flatMap((chunk) => membersOf(chunk['positions']))
+        assert.deepEqual(
+          positions,
+          positions.map((_, index) => index),
+        )
+        assert(positions.length <= stages[0].positions)
+      }
     })
     fc.assert(property, effort)
   })
@@ -66,9 +91,7 @@ describe('backfills', () => {
           if (before !== undefined) assert.deepEqual(backfill, before)
           if (!isBackfillOver(backfill.state)) continue
           ended.set(backfill.backfill_id, structuredClone(backfill))
-          for (const chunk of bench.state.hot(backfillChunks).under(backfill.backfill_id)) {
-            assert(chunk.state !== 'PLANNED' && chunk.state !== 'RUNNING', `${chunk.chunk_id} is ${chunk.state}`)
-          }
+          assert.deepEqual(backfill.active_chunks, [])
         }
       })
     })
@@ -96,11 +119,11 @@ describe('backfills', () => {
       const rows = foldAll(events)
       for (const expected of world.backfills) {
         const backfill = (rows['backfills'] ?? []).find((row) => row['backfill_id'] === expected.id)
-        const chunks = (rows['backfill_chunks'] ?? []).filter((row) => row['backfill_id'] === expected.id)
+        const chunks = chunksOf(rows, expected.id)
         expect(backfill).toMatchObject({ state: expected.state, state_version: expected.version })
         expect(backfill?.['cancel_requested_at'] !== null).toBe(expected.cancelled)
-        expect(chunks.map((chunk) => [chunk['run_id'], chunk['state']])).toEqual(
-          expected.chunks.map((run) => [run.runId, chunkStateOf[run.state]]),
+        expect(chunks.map((chunk) => [chunk['run_id'], chunk['outcome'] ?? null])).toEqual(
+          expected.chunks.map((run) => [run.runId, run.isOver ? run.state : null]),
         )
       }
     })

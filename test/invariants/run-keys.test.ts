@@ -14,13 +14,21 @@ interface Request {
   readonly trigger_source_ref: { readonly type: string; readonly eval_id?: string }
 }
 
-/** Requests that count: all but those of evaluations that were not accepted, or never heard of. */
-function requests(events: readonly Envelope[], { sensor_evals: evals = [] }: Snapshot): Request[] {
+/** Requests that count: all but those of evaluations that were not accepted, or never heard of, and of chunks that were not planned with them. */
+function requests(
+  events: readonly Envelope[],
+  { sensor_evals: evals = [], backfill_chunks: chunks = [] }: Snapshot,
+): Request[] {
   const accepted = new Set(evals.filter((row) => row['accepted']).map((row) => row['eval_id']))
+  const planned = new Set(chunks.map((row) => `${row['run_key']} ${row['request_fingerprint']}`))
   return events
     .filter((event) => event.event_type === 'RunRequested')
     .map((event) => event.payload as unknown as Request)
     .filter(({ trigger_source_ref: source }) => source.type !== 'sensor' || accepted.has(source.eval_id))
+    .filter(
+      ({ trigger_source_ref: source, run_key, request_fingerprint }) =>
+        source.type !== 'backfill' || planned.has(`${run_key} ${request_fingerprint}`),
+    )
 }
 
 describe('run keys', () => {

@@ -11,11 +11,13 @@ import { interceptedStore } from '../engine/intercepted-store.ts'
 
 const API = 'http://127.0.0.1:4400/api/v1/orchestration'
 
+type Script = ConstructorParameters<typeof ScriptedWorkers>[1]
+
 /** A whole server on virtual time whose lease is in the hands of the test, and which the test sees asking its store. */
 export class Led {
   readonly clock = new VirtualClock()
   readonly lease = new ScriptedLease()
-  readonly workers = new ScriptedWorkers(this.clock)
+  readonly workers: ScriptedWorkers
   readonly memory = memoryComponents(this.clock)
   readonly paths = new Paths(this.memory.scope)
   /** Why the server stopped, each time that it did. */
@@ -25,11 +27,16 @@ export class Led {
   server!: Server
   #token = ''
 
+  constructor(script?: Script) {
+    this.workers = new ScriptedWorkers(this.clock, script)
+  }
+
   static async open(
     project: Omit<ProjectManifestInput, 'project'>,
     also: Pick<ServerOptions, 'post' | 'compaction' | 'automation' | 'environment' | 'evaluator' | 'onTrouble'> = {},
+    script?: Script,
   ): Promise<Led> {
-    const led = new Led()
+    const led = new Led(script)
     const components = { ...led.memory, store: interceptedStore(led.memory.store, (request) => led.before(request)) }
     const { secrets } = await loadSecrets(components)
     led.#token = secrets.api_token

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander'
+import { backfillCommands } from './backfill-commands.ts'
 import { between, examples, keyedBy, oneOfOption, pagedBy, projectCommand, several } from './command-parts.ts'
 import { sensorCommands } from './sensor-commands.ts'
 
@@ -10,6 +11,7 @@ export function automationCommands(program: Command): void {
   program.commandsGroup('Automate:')
   scheduleCommands(program)
   sensorCommands(program)
+  backfillCommands(program)
   whyCommands(program)
   switchCommands(program)
 }

@@ -81,6 +81,38 @@ const EVALUATION = [
   'report',
 ]
 
+const BACKFILL = [
+  'backfill_id',
+  'state',
+  'state_version',
+  'state_reason',
+  'asset_selection',
+  'partition_selector',
+  'total_partitions',
+  'succeeded_partitions',
+  'failed_partitions',
+  'skipped_partitions',
+  'cancelled_partitions',
+  'total_chunks',
+  'planned_chunks',
+  'succeeded_chunks',
+  'failed_chunks',
+  'skipped_chunks',
+  'cancelled_chunks',
+  'active_chunks',
+  'stages',
+  'max_concurrent_runs',
+  'priority',
+  'partitions_per_minute',
+  'expected_end',
+  'parent_backfill_id',
+  'created_by',
+  'created_at',
+  'finished_at',
+]
+const CREATED_BACKFILL = [...BACKFILL, 'created', 'message', 'accepted_at']
+const CHANGED_BACKFILL = ['backfill_id', 'message', 'state', 'state_version', 'accepted_at']
+
 const WHY = ['subject', 'verdict', 'at', 'timezone', 'because']
 const SWITCHED = ['status', 'message']
 
@@ -131,6 +163,23 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'partitions keys': ['partition_key', 'changed_at', 'changed_by'],
   'partitions report': FACTS,
   'partitions wipe': FACTS,
+  'backfills preview': [
+    'assets',
+    'total_partitions',
+    'total_chunks',
+    'stages',
+    'first_chunk',
+    'left_out',
+    'estimate_ms',
+    'nothing_to_do',
+  ],
+  'backfills create': CREATED_BACKFILL,
+  'backfills list': BACKFILL,
+  'backfills show': ['backfill', 'assets'],
+  'backfills pause': CHANGED_BACKFILL,
+  'backfills resume': CHANGED_BACKFILL,
+  'backfills cancel': CHANGED_BACKFILL,
+  'backfills retry-failed': CREATED_BACKFILL,
   'schedules list': SCHEDULE,
   'schedules show': SCHEDULE,
   'schedules ticks': [

@@ -30,6 +30,11 @@ export class GraphPartitions {
     return set
   }
 
+  /** The keys of a dynamic set at this moment. */
+  dynamicKeys(name: string): readonly string[] {
+    return this.#options.dynamicKeys(name)
+  }
+
   links(assetKey: string): readonly Link[] {
     return this.#mappings.links(assetKey)
   }

@@ -1,59 +1,82 @@
 import { z } from 'zod'
-import { count, fingerprint, id, partitionKey, runKey } from '../../model/envelope.ts'
+import { count, fingerprint, id, runKey } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
-import { historyIndex } from '../../model/system-tables.ts'
-import { runStates, runs } from '../runs/runs.table.ts'
+import { packSpans, unpackSpans } from '../../partitions/spans.ts'
 import { backfillSubject } from '../subjects.ts'
 import { editKnown, raiseVersion } from '../typed-rows.ts'
 import { backfillChunks } from './backfill-chunks.table.ts'
 import { backfills, isBackfillOver } from './backfills.table.ts'
-import { moveChunk } from './chunk-state.ts'
+import { countOutcomes, endChunk, type OutcomesOfAsset, type SomePartitions } from './chunk-outcome.ts'
+import { pairsOfChunk, placeOfChunk, positionsOfChunk } from './frozen-set.ts'
 
 export const BackfillChunkPlanned = defineEvent({
   type: 'BackfillChunkPlanned',
   version: 1,
-  doc: 'The next chunk of a backfill shall run; its run request is in the same segment.',
+  doc: 'The next chunk of a backfill shall run; its run request is in the same segment. Which partitions it has follows from its number.',
   payload: z.object({
     backfill_id: id,
     chunk_index: count,
-    partition_keys: z.array(partitionKey).min(1).max(100_000),
-    run_key: runKey,
-    run_id: id,
-    request_fingerprint: fingerprint,
+    /** Of the backfill when this was decided. If it was paused, resumed or cancelled since, the chunk is decided on again. */
+    state_version: z.number().int().min(2),
+    /** Absent when nothing is left to run. */
+    run: z.object({ run_key: runKey, run_id: id, request_fingerprint: fingerprint }).nullish(),
+    /** What is left out because something that it needs failed in this backfill: positions by asset. */
+    skipped: z.array(z.object({ asset_key: id, positions: z.array(z.number().int().min(0)).min(2) })).nullish(),
   }),
   idempotencyKey: (chunk) => `backfill_chunk:${chunk.backfill_id}:${chunk.chunk_index}`,
   dedup: 'structure',
   about: (chunk) => ({ owner: 'backfills', id: chunk.backfill_id }),
-  reads: (chunk) => [{ table: historyIndex, key: ['runs', chunk.run_id] }],
-  fold({ event, payload: chunk, rows, wake }) {
-    const known = rows.hot(backfills).get(chunk.backfill_id)
-    if (known === undefined) return waitFor(backfillSubject(chunk.backfill_id))
-    if (rows.hot(backfillChunks).get(chunk.backfill_id, chunk.chunk_index) !== undefined) return duplicate
+  ordered: [
+    {
+      with: ['BackfillStateChanged', 'BackfillCancelRequested'],
+      when: (mine, other) => mine.backfill_id === other.backfill_id,
+      why: 'A chunk is planned only while the backfill runs; what was decided before a pause or a cancellation and comes after it counts no more.',
+    },
+  ],
+  fold({ event, at, payload: chunk, rows, wake }) {
+    const { backfill_id, chunk_index, run, skipped } = chunk
+    const known = rows.hot(backfills).get(backfill_id)
+    if (known === undefined) return waitFor(backfillSubject(backfill_id))
+    if (chunk_index >= known.total_chunks) return ignored('no_such_chunk')
+    if (chunk_index < known.planned_chunks) return duplicate
     if (isBackfillOver(known.state)) return ignored('backfill_over')
-    if (chunk.chunk_index >= known.total_chunks) return ignored('no_such_chunk')
+    if (known.cancel_requested_at !== null) return ignored('cancel_requested')
+    if (chunk.state_version < known.state_version) return ignored('stale_state_version')
+    // Chunks are planned in order, so that their number is enough to know that each was planned once.
+    if (chunk.state_version > known.state_version || chunk_index > known.planned_chunks)
+      return waitFor(backfillSubject(backfill_id))
+    if (known.state !== 'RUNNING') return ignored('backfill_paused')
 
-    const backfill = editKnown(rows.hot(backfills), chunk.backfill_id)
+    const pairs = pairsOfChunk(rows, known, chunk_index)
+    const backfill = editKnown(rows.hot(backfills), backfill_id)
     backfill.planned_chunks += 1
     raiseVersion(backfill, event.event_id)
-    rows.hot(backfillChunks).insert({
-      backfill_id: chunk.backfill_id,
-      chunk_index: chunk.chunk_index,
-      chunk_id: `${chunk.backfill_id}:${chunk.chunk_index}`,
-      partition_keys: chunk.partition_keys,
-      run_key: chunk.run_key,
-      run_id: chunk.run_id,
-      request_fingerprint: chunk.request_fingerprint,
-      state: 'PLANNED',
+    const total_partitions = [...pairs.values()].reduce((sum, { count: own }) => sum + own, 0)
+    rows.cold(backfillChunks).merge({
+      backfill_id,
+      chunk_index,
+      chunk_id: `${backfill_id}:${chunk_index}`,
+      asset_keys: placeOfChunk(known, chunk_index).stage.assets,
+      positions: packSpans(positionsOfChunk(rows, known, chunk_index)),
+      total_partitions,
+      run_key: run?.run_key ?? null,
+      run_id: run?.run_id ?? null,
+      request_fingerprint: run?.request_fingerprint ?? null,
+      planned_at: at,
       row_version: event.event_id,
     })
-    // The run may have been requested, or may even be over, before the event of its chunk is folded.
-    const run = rows.hot(runs).get(chunk.run_id)
-    const sealed = run === undefined ? rows.cold(historyIndex).lookup('runs', chunk.run_id) : undefined
-    const state = run?.state ?? runStates.find((state) => state === sealed?.state)
-    const version = run?.row_version ?? sealed?.row_version
-    if (state !== undefined && version !== undefined)
-      moveChunk(rows, chunk.backfill_id, chunk.chunk_index, chunk.run_id, state, version)
-    wake(backfillSubject(chunk.backfill_id))
+    const outcomes = new Map<string, OutcomesOfAsset>(
+      (skipped ?? []).map(({ asset_key, positions }) => [asset_key, { skipped: wholeSpans(positions) }]),
+    )
+    countOutcomes(rows, backfill, outcomes, event.event_id)
+    if (run) backfill.active_chunks = [...backfill.active_chunks, { chunk_index, ...run }]
+    else endChunk(rows, backfill, { chunk_index, outcome: 'SKIPPED', at, version: event.event_id, outcomes })
+    wake(backfillSubject(backfill_id))
     return applied
   },
 })
+
+function wholeSpans(packed: readonly number[]): SomePartitions {
+  const positions = unpackSpans(packed)
+  return { count: positions.count, positions }
+}

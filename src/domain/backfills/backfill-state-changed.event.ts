@@ -1,24 +1,33 @@
 import { z } from 'zod'
 import { count, id } from '../../model/envelope.ts'
-import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { applied, defineEvent, duplicate, ignored, type Verdict, waitFor } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
 import { editKnown, raiseVersion } from '../typed-rows.ts'
-import { type BackfillRow, backfillStates, backfills, canMove, chunksOver, isBackfillOver } from './backfills.table.ts'
+import { type BackfillRow, backfillStates, backfills, canMove, hasFailedTooOften, isBackfillOver } from './backfills.table.ts'
+
+/** Long enough for a client that repeats a request; older repetitions find the state changed since. */
+const KEPT_REQUESTS = 20
+
+const payload = z.object({
+  backfill_id: id,
+  from_state: z.enum(backfillStates),
+  to_state: z.enum(backfillStates),
+  /** One more than the version this change was decided on. */
+  state_version: z.number().int().min(2),
+  /** For an end: how many chunks had been planned when it was decided. */
+  planned_chunks: count.nullish(),
+  /** Absent when it follows from what happened. */
+  changed_by: id.nullish(),
+  request_id: id.nullish(),
+  reason: z.string().max(4_096).nullish(),
+})
+type Change = z.infer<typeof payload>
 
 export const BackfillStateChanged = defineEvent({
   type: 'BackfillStateChanged',
   version: 1,
   doc: 'A backfill moves from one state to the next.',
-  payload: z.object({
-    backfill_id: id,
-    from_state: z.enum(backfillStates),
-    to_state: z.enum(backfillStates),
-    /** One more than the version this change was decided on. */
-    state_version: z.number().int().min(2),
-    /** For an end: how many chunks had been planned when it was decided. */
-    planned_chunks: count.nullish(),
-    changed_by: id.nullish(),
-  }),
+  payload,
   idempotencyKey: (change) => `backfill_state:${change.backfill_id}:${change.state_version}:${change.to_state}`,
   dedup: 'structure',
   about: (change) => ({ owner: 'backfills', id: change.backfill_id }),
@@ -42,16 +51,19 @@ export const BackfillStateChanged = defineEvent({
     if (isBackfillOver(known.state)) return ignored('backfill_over')
     if (change.state_version > known.state_version + 1) return waitFor(backfillSubject(change.backfill_id))
     if (change.from_state !== known.state || !canMove(known.state, change.to_state)) return ignored('impossible_transition')
-    // The end was decided before all chunks were seen; it is decided again when they are over.
-    if (isBackfillOver(change.to_state) && known.planned_chunks > (change.planned_chunks ?? known.planned_chunks))
-      return ignored('chunk_not_seen')
-    if (isBackfillOver(change.to_state) && !haveChunksEnded(known, change.planned_chunks ?? 0))
-      return waitFor(backfillSubject(change.backfill_id))
+    const refusal = isBackfillOver(change.to_state) ? endRefused(known, change) : changeRefused(known)
+    if (refusal !== undefined) return refusal
 
     const backfill = editKnown(rows.hot(backfills), change.backfill_id)
     backfill.state = change.to_state
     backfill.state_version = change.state_version
+    backfill.state_changed_at = at
     backfill.state_changed_by = change.changed_by ?? null
+    backfill.state_reason = change.reason ?? null
+    if (change.request_id != null) {
+      const request = { request_id: change.request_id, event_id: event.event_id, at }
+      backfill.change_requests = [...backfill.change_requests, request].slice(-KEPT_REQUESTS)
+    }
     if (isBackfillOver(change.to_state)) backfill.finished_at = at
     raiseVersion(backfill, event.event_id)
     wake(backfillSubject(change.backfill_id))
@@ -59,7 +71,21 @@ export const BackfillStateChanged = defineEvent({
   },
 })
 
-/** A backfill ends when every chunk it planned has ended; an end that is folded before that waits for them. */
-function haveChunksEnded(backfill: Readonly<BackfillRow>, plannedChunks: number): boolean {
-  return backfill.planned_chunks >= plannedChunks && chunksOver(backfill) === backfill.planned_chunks
+/** A backfill that is being cancelled neither pauses nor goes on. */
+const changeRefused = ({ cancel_requested_at }: Readonly<BackfillRow>): Verdict | undefined =>
+  cancel_requested_at === null ? undefined : ignored('cancel_requested')
+
+/** Why a backfill does not end so, or not yet: an end that contradicts its chunks is refused, one that comes before them waits for them. */
+function endRefused(known: Readonly<BackfillRow>, { to_state, planned_chunks, backfill_id }: Change): Verdict | undefined {
+  // The end was decided before all chunks were seen; it is decided again when they are over.
+  if (known.planned_chunks > (planned_chunks ?? known.planned_chunks)) return ignored('chunk_not_seen')
+  const seen = planned_chunks ?? known.planned_chunks
+  const isComplete = seen === known.total_chunks
+  if (to_state === 'SUCCEEDED' && !isComplete) return ignored('chunks_unplanned')
+  if (known.planned_chunks < seen || known.active_chunks.length > 0) return waitFor(backfillSubject(backfill_id))
+  if (to_state === 'CANCELLED') return known.cancel_requested_at === null ? waitFor(backfillSubject(backfill_id)) : undefined
+  const hasSucceeded = known.succeeded_chunks === known.total_chunks
+  if (to_state === 'SUCCEEDED') return hasSucceeded ? undefined : ignored('chunks_failed')
+  if (hasSucceeded) return ignored('no_chunk_failed')
+  return isComplete || hasFailedTooOften(known) ? undefined : ignored('chunks_unplanned')
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
-import { moveChunkOfRun } from '../backfills/chunk-state.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
@@ -81,7 +80,6 @@ export const DispatchRequested = defineEvent({
     run.started_at = Math.min(run.started_at ?? at, at)
     if (run.state === 'PENDING') {
       run.state = 'RUNNING'
-      moveChunkOfRun(rows, run, wake)
     }
     wake(taskSubject(run_id, task_key))
     return applied

@@ -18,6 +18,8 @@ export interface StaleLink {
   readonly upstream: string
   /** True if each partition is made from the one at the same position, and nothing else. */
   readonly isSame: boolean
+  /** True if all partitions are made from the same ones. */
+  readonly isFixed: boolean
   needed(position: number): NeededSpans
   /** Positions that those of a span are made from, and perhaps others between them. */
   hull(span: Span): Span
@@ -55,6 +57,7 @@ export function staleLink(assetKey: string, link: Link, partitions: GraphPartiti
     link,
     upstream,
     isSame,
+    isFixed,
     needed,
     hull({ from, to }) {
       if (isSame) return { from, to }

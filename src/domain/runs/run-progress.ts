@@ -1,6 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import type { Rows } from '../../model/rows.ts'
-import { moveChunkOfRun } from '../backfills/chunk-state.ts'
+import { endChunkOfRun } from '../backfills/chunk-outcome.ts'
 import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
 import { noteRunEnd } from '../sensors/happenings/happenings.ts'
 import { runSubject } from '../subjects.ts'
@@ -49,9 +49,9 @@ export function endRunIfDone(rows: Rows, run: RunRow, at: number, wake: (subject
     forgetValues(rows, run.run_id)
     noteRunOfSchedule(rows, run, run.row_version)
     noteRunEnd(rows, run)
+    endChunkOfRun(rows, run, wake)
     wake(runSubject(run.run_id))
   }
-  moveChunkOfRun(rows, run, wake)
 }
 
 function endState(run: RunRow): RunRow['state'] {

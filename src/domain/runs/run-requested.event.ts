@@ -2,12 +2,11 @@ import { z } from 'zod'
 import { sha256 } from '../../lib/hash.ts'
 import { fingerprint, id, runKey, textMap } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
-import { backfillChunks } from '../backfills/backfill-chunks.table.ts'
-import { moveChunkOfRun } from '../backfills/chunk-state.ts'
+import { type BackfillRow, backfills, isBackfillOver } from '../backfills/backfills.table.ts'
 import { scheduleTicks } from '../schedules/schedule-ticks.table.ts'
 import { noteRunOfSchedule } from '../schedules/scheduled-runs.ts'
 import { type SensorEvalRow, sensorEvals } from '../sensors/sensor-evals.table.ts'
-import { evalSubject, runSubject, tickSubject } from '../subjects.ts'
+import { backfillSubject, evalSubject, runSubject, tickSubject } from '../subjects.ts'
 import { requestSummary } from './request-summary.ts'
 import { runKeyConflicts } from './run-key-conflicts.table.ts'
 import { runKeyIndex } from './run-key-index.table.ts'
@@ -47,6 +46,8 @@ export const RunRequested = defineEvent({
   payload,
   idempotencyKey: (request) => `runreq:${request.run_key}:${sha256(request.request_fingerprint)}`,
   dedup: 'structure',
+  about: ({ trigger_source_ref: source }) =>
+    source.type === 'backfill' ? { owner: 'backfills', id: source.backfill_id } : undefined,
   reads: (request) => {
     const source = request.trigger_source_ref
     const asker = evaluationOf(source)
@@ -85,6 +86,10 @@ export const RunRequested = defineEvent({
       const tick = rows.cold(scheduleTicks).lookup(source.tick_id)
       if (tick?.tick_event_id == null) return waitFor(tickSubject(source.tick_id))
       if (tick.status !== 'triggered' || tick.run_key !== request.run_key) return ignored('tick_not_triggered')
+    } else if (source.type === 'backfill') {
+      const refusal = refusalOfChunk(rows.hot(backfills).get(source.backfill_id), source.chunk_index, request)
+      if (refusal === 'not_planned_yet') return waitFor(backfillSubject(source.backfill_id))
+      if (refusal !== undefined) return ignored(refusal)
     }
 
     const summary = requestSummary(request, at)
@@ -152,9 +157,6 @@ export const RunRequested = defineEvent({
     if (source.type === 'schedule') {
       rows.cold(scheduleTicks).merge({ tick_id: source.tick_id, run_id: request.run_id, row_version: event.event_id })
       noteRunOfSchedule(rows, run, event.event_id)
-    } else if (source.type === 'backfill') {
-      const chunk = rows.hot(backfillChunks).get(source.backfill_id, source.chunk_index)
-      if (chunk !== undefined) moveChunkOfRun(rows, run, wake)
     }
     wake(runSubject(request.run_id))
     return applied
@@ -168,4 +170,18 @@ function refusalOf(evaluation: Readonly<SensorEvalRow>, sensorId: string, runKey
   if (evaluation.status === 'skipped_stale_cursor') return 'stale_evaluation'
   if (!evaluation.accepted) return 'evaluation_not_accepted'
   return evaluation.run_keys.includes(runKey) ? undefined : 'run_not_in_evaluation'
+}
+
+/** The same of a chunk: it was refused, or planned with another request. */
+function refusalOfChunk(
+  backfill: Readonly<BackfillRow> | undefined,
+  index: number,
+  { run_id, request_fingerprint }: { readonly run_id: string; readonly request_fingerprint: string },
+): string | undefined {
+  if (backfill === undefined) return 'not_planned_yet'
+  if (isBackfillOver(backfill.state)) return 'backfill_over'
+  // A chunk that was refused is planned again under the same number, or the backfill ends.
+  if (index >= backfill.planned_chunks) return 'not_planned_yet'
+  const chunk = backfill.active_chunks.find(({ chunk_index }) => chunk_index === index)
+  return chunk?.run_id === run_id && chunk.request_fingerprint === request_fingerprint ? undefined : 'chunk_not_planned'
 }

@@ -63,7 +63,7 @@ export interface Settings<P> {
    * in the run, `replace` cancels the earlier run. By default both run at the same time.
    */
   overlap?: 'queue' | 'skip' | 'replace'
-  /** Not available yet: Servo refuses projects that use it. */
+  /** How many partitions each run of a backfill makes, up to 10,000. Default: 10. */
   backfill?: { chunk: number }
   /** The code version. Default: a hash of the file and its imports. */
   version?: string

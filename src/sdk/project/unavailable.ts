@@ -39,7 +39,6 @@ const wordsOf = ({ storage, queue }: Environment): string =>
 const policies: Readonly<Record<string, string>> = {
   automation:
     "Remove it, and use a schedule: schedule('nightly', { cron: '0 5 * * *', … }), or a sensor that watches the upstream assets.",
-  backfill: 'Remove it. To make many partitions, run a range: servo run mart/revenue --partition 2025-01-01..2025-01-31.',
 }
 
 function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput): ProjectProblem[] {
@@ -47,7 +46,7 @@ function ofAsset(asset: AssetDefinitionInput, { assets }: ProjectManifestInput):
   const place = { file, line }
   const found = Object.entries(policies)
     .filter(([name]) => said[name] !== undefined)
-    .map(([name, hint]) => problem(`${name === 'backfill' ? 'backfill.chunk' : name} of ${asset_key}`, hint, place))
+    .map(([name, hint]) => problem(`${name} of ${asset_key}`, hint, place))
   if (isObject(said['freshness']) && said['freshness']['warn_ms'] !== undefined)
     found.push(problem(`freshness.warn of ${asset_key}`, 'Remove it: { within } alone says when the asset is stale.', place))
   // Workers elsewhere load what they like; those of this machine read files.

@@ -1,4 +1,5 @@
 import type { RequestRun } from '../../domain/automation/request-run.ts'
+import { type BackfillControllerOptions, backfillController } from '../../domain/backfills/backfill.controller.ts'
 import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
 import type { Limits } from '../../domain/dispatch/room.ts'
 import { stuckDispatchController } from '../../domain/dispatch/stuck.controller.ts'
@@ -24,6 +25,8 @@ export interface Deciding {
   /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
   readonly automation?: Automation | undefined
+  /** What backfills need to go on. Absent in a process that does only what it is asked. */
+  readonly backfills?: BackfillControllerOptions | undefined
 }
 
 /** What schedules need to act. Absent in a process that does only what it is asked. */
@@ -37,9 +40,10 @@ export interface Automation {
 
 /** All controllers, in the order in which the loop asks them. */
 export function controllersOf(deciding: Deciding): readonly Controller[] {
-  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation } = deciding
+  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation, backfills } = deciding
   return [
     ...(automation === undefined ? [] : [scheduleController(automation)]),
+    ...(backfills === undefined ? [] : [backfillController(backfills)]),
     planController(),
     retryController(),
     alarmController({ HEARTBEAT_CHECK: onHeartbeatCheck(lastSign), SLA_CHECK: onDeadline }),

@@ -1,4 +1,5 @@
 import { automationState } from '../../domain/automation/automation-state.table.ts'
+import { type BackfillRow, backfills } from '../../domain/backfills/backfills.table.ts'
 import { type RunRow, runs } from '../../domain/runs/runs.table.ts'
 import { type ScheduleRow, scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
 import { type ScheduleStateRow, scheduleState } from '../../domain/schedules/schedule-state.table.ts'
@@ -21,6 +22,7 @@ export type Change =
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
   | { readonly type: 'tick'; readonly schedule: Readonly<ScheduleRow>; readonly tick: RecordedTick }
+  | { readonly type: 'backfill'; readonly backfill: Readonly<BackfillRow> }
   | Switch
   | ({ readonly type: 'evaluation' } & RecordedEvaluation)
 
@@ -82,6 +84,7 @@ export class Feed {
     return [
       reactor(runs, (run) => this.#runChanged(run)),
       reactor(tasks, (task) => this.#taskChanged(task)),
+      reactor(backfills, (backfill) => this.#backfillChanged(backfill)),
       reactor(scheduleState, (state) => this.#scheduleChanged(state)),
       reactor(sensorState, (state) => this.#sensorChanged(state)),
       reactor(automationState, (state) => this.#switched(state, { of: 'automation', name: null }, state.scope)),
@@ -102,6 +105,7 @@ export class Feed {
     this.#openedAt = Math.min(this.#openedAt, this.#source.now())
     // A clock that was ahead leaves ticks that look new.
     for (const tick of ticks) this.#toldTicks.add(nameOfTick(tick))
+    for (const backfill of rows.hot(backfills).all()) this.#reported.set(backfill, backfill.state)
     for (const state of rows.hot(scheduleState).all()) this.#notePaused(state.schedule_id, state)
     for (const state of rows.hot(sensorState).all()) this.#notePaused(state.sensor_id, state)
     for (const state of rows.hot(automationState).all()) this.#notePaused(state.scope, state)
@@ -156,6 +160,11 @@ export class Feed {
       task,
       attempt: this.#source.rows().hot(taskAttempts).get(task.run_id, task.task_key, task.attempt),
     })
+  }
+
+  /** That it was created is told when it begins, a moment later. */
+  #backfillChanged(backfill: Readonly<BackfillRow>): void {
+    if (backfill.state !== 'PENDING' && this.#isNews(backfill, backfill.state)) this.#tell({ type: 'backfill', backfill })
   }
 
   #scheduleChanged(state: Readonly<ScheduleStateRow>): void {

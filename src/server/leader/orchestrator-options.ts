@@ -20,8 +20,10 @@ export interface OrchestratorOptions {
   readonly concurrency: () => number
   /** A command that leads for a while begins only the runs that it accepts, and the runs given to `carry`. */
   readonly carries?: 'everything' | 'what it is asked for'
-  /** Makes the run requests of schedules. Absent in a process that lets no schedule tick. */
+  /** Makes the run requests of backfills and schedules. Absent in a process that does only what it is asked. */
   readonly requestRun?: RequestRun | undefined
+  /** True if schedules tick here. */
+  readonly automation?: boolean
   /** Has conditions of schedules evaluated. Without it, ticks that depend on one fail. */
   readonly conditions?: Conditions | undefined
   /** The limits and timing of the project now. They are read on every use; `settingsChanged` makes a change count at once. */

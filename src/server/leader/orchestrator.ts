@@ -231,7 +231,8 @@ export class Orchestrator {
   }
 
   async #open(): Promise<void> {
-    const { components, lease, instance, compaction, requestRun, conditions } = this.#options
+    const { components, lease, instance, compaction, requestRun, automation, conditions } = this.#options
+    const mayDecide = () => this.#isProjectKnown && this.#dispatch.isOpen
     const { store, scope, clock } = components
     const loop = await Loop.open({
       ...components,
@@ -246,7 +247,8 @@ export class Orchestrator {
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
-        automation: requestRun && { requestRun, mayDecide: () => this.#isProjectKnown && this.#dispatch.isOpen, conditions },
+        automation: automation && requestRun ? { requestRun, mayDecide, conditions } : undefined,
+        backfills: requestRun && { requestRun, mayDecide },
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.remote.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),

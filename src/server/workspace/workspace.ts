@@ -6,6 +6,7 @@ import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { storedValues } from '../../domain/partitions/stored-values.table.ts'
 import { Assets } from './assets.ts'
+import { Backfills } from './backfills/backfills.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules/schedules.ts'
@@ -41,7 +42,8 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     isOn: options.automation,
     outage: () => options.outage?.(),
   })
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, whys }
+  const backfills = new Backfills(known, statuses)
+  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys }
 }
 
 export function statusSource(known: Knowledge): StatusSource {

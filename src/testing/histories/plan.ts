@@ -296,7 +296,7 @@ export const historyPlan = (): fc.Arbitrary<HistoryPlan> =>
     ),
     backfills: fc.array(
       fc.record({
-        chunks: fc.array(small, { maxLength: 3 }),
+        chunks: fc.array(small, { minLength: 1, maxLength: 3 }),
         twice: fc.array(fc.boolean(), { maxLength: 3 }),
         pauses: fc.nat({ max: 2 }),
         cancelAfter: fc.oneof(fc.constant(null), fc.nat({ max: 10 })),

@@ -176,10 +176,8 @@ const emptyRun = {
 const chunk = (backfill_id: string, chunk_index: number) => ({
   backfill_id,
   chunk_index,
-  partition_keys: ['p'],
-  run_key: `backfill:${backfill_id}:chunk:${chunk_index}`,
-  run_id: nobody,
-  request_fingerprint: 'f',
+  state_version: 2,
+  run: { run_key: `backfill:${backfill_id}:chunk:${chunk_index}`, run_id: nobody, request_fingerprint: 'f' },
 })
 
 type StrayFact = ReturnType<SimulatedRun['attemptFact']>

@@ -25,7 +25,7 @@ import { toIso } from '../../../lib/time.ts'
 import { canonicalKey } from '../../../partitions/definition.ts'
 import { allOf } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
-import { spans } from '../../../partitions/spans.ts'
+import { points, type Spans, spans } from '../../../partitions/spans.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
 import { CurrentStaleness, type KeptMoment, type StatusSource } from './current-staleness.ts'
@@ -161,6 +161,36 @@ export class Statuses implements StatusApi {
       for await (const { to } of this.#current.inTurns(moment, asset, positions[0] ?? asset.set.count))
         if (to >= (positions.at(-1) ?? 0)) break
       found.set(key, new Map(positions.map((at) => [asset.set.at(at), reasonsAt(staleness, asset, at)])))
+    }
+    return found
+  }
+
+  /** Those of these positions that are missing, stale, or failed in their last attempt. */
+  async positionsOf(
+    chosen: ReadonlyMap<string, Spans>,
+    state: 'missing' | 'failed' | 'stale',
+  ): Promise<ReadonlyMap<string, Spans>> {
+    const moment = await this.#current.of([...chosen.keys()])
+    const { staleness } = moment
+    const found = new Map<string, Spans>()
+    for (const [key, asked] of chosen) {
+      const asset = staleness.asset(key)
+      const { columns } = asset
+      const positions: number[] = []
+      if (state === 'stale') {
+        for await (const span of this.#current.inTurns(moment, asset, asked.count === 0 ? asset.set.count : asked.at(0)))
+          for (const at of staleness.staleIn(asset, span)) if (asked.has(at)) positions.push(at)
+      } else {
+        const is = state === 'missing' ? (at: number) => !columns.isMade(at) : (at: number) => columns.hasFailedLast(at)
+        let looked = 0
+        for (const { from, to } of asked.list) {
+          for (let at = from; at <= to; at++) {
+            if (is(at)) positions.push(at)
+            if (++looked % PAUSE_AFTER === 0) await pause()
+          }
+        }
+      }
+      found.set(key, points(positions))
     }
     return found
   }

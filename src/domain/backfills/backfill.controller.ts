@@ -1,0 +1,164 @@
+import { canonicalJson } from '../../lib/json.ts'
+import type { Controller, Decision, Observed } from '../../model/controller.ts'
+import { type NewEvent, newEvent } from '../../model/event.ts'
+import type { Rows } from '../../model/rows.ts'
+import { packSpans } from '../../partitions/spans.ts'
+import { assetDefinitions } from '../assets/asset-definitions.table.ts'
+import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
+import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import type { RequestRun } from '../automation/request-run.ts'
+import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
+import { isRunOver, runs } from '../runs/runs.table.ts'
+import { isRowOf } from '../typed-rows.ts'
+import { BackfillChunkPlanned } from './backfill-chunk-planned.event.ts'
+import { BackfillStateChanged } from './backfill-state-changed.event.ts'
+import { type BackfillRow, type BackfillState, backfills, hasFailedTooOften, isBackfillOver } from './backfills.table.ts'
+import { type ChunkNeeds, needsActive, needsOfChunk, selectionOfChunk, skippedOf } from './chunk-work.ts'
+import { partitionsOfBackfill } from './frozen-set.ts'
+
+export interface BackfillControllerOptions {
+  readonly requestRun: RequestRun
+  /** While it says no, nothing is planned. A cancellation is carried out all the same. */
+  readonly mayDecide?: () => boolean
+}
+
+/**
+ * Carries backfills through: it plans the next chunk whenever there is room for its run and all that it needs has ended, and ends the
+ * backfill after its last chunk. Everything follows from the rows: what was decided before a crash is on record, the rest is decided again.
+ */
+export function backfillController({ requestRun, mayDecide = () => true }: BackfillControllerOptions): Controller {
+  const changed = new Set<string>()
+  /** What the next chunk of a backfill needs; worked out once, however often it has to wait. */
+  const next = new Map<string, ChunkNeeds>()
+  const moments = new Map<string, GraphPartitions>()
+  let graph: RecordedGraph | undefined
+
+  const forget = (id: string): void => {
+    next.delete(id)
+    moments.delete(id)
+  }
+
+  const partitionsOf = (rows: Rows, backfill: Readonly<BackfillRow>, { mappings }: RecordedGraph): GraphPartitions => {
+    const known = moments.get(backfill.backfill_id)
+    if (known !== undefined) return known
+    const made = partitionsOfBackfill(rows, backfill, mappings)
+    moments.set(backfill.backfill_id, made)
+    return made
+  }
+
+  const plan = (rows: Rows, backfill: Readonly<BackfillRow>, recorded: RecordedGraph): readonly NewEvent[] | undefined => {
+    const { backfill_id, planned_chunks: chunk_index, state_version, priority, row_version } = backfill
+    const partitions = partitionsOf(rows, backfill, recorded)
+    let needs = next.get(backfill_id)
+    if (needs?.chunk_index !== chunk_index) {
+      needs = needsOfChunk(rows, backfill, chunk_index, partitions)
+      next.set(backfill_id, needs)
+    }
+    if (needsActive(rows, backfill, needs)) return undefined
+    const left_out = skippedOf(rows, backfill, needs)
+    const skipped = [...left_out].map(([asset_key, positions]) => ({ asset_key, positions: packSpans(positions) }))
+    const asset_selection = selectionOfChunk(needs, left_out, partitions)
+    const place = { backfill_id, chunk_index, state_version, ...(skipped.length > 0 && { skipped }) }
+    const because = { correlation_id: backfill_id, causation_id: row_version }
+    if (asset_selection.length === 0) return [newEvent(BackfillChunkPlanned, place, because)]
+    const run_key = `backfill:${backfill_id}:chunk:${chunk_index}`
+    const { run_id, request_fingerprint, event } = requestRun({
+      run_key,
+      asset_selection,
+      partition_selection: null,
+      labels: {},
+      priority,
+      source: { type: 'backfill', backfill_id, chunk_id: `${backfill_id}:${chunk_index}`, chunk_index },
+      causation_id: row_version,
+    })
+    const run = { run_key, run_id, request_fingerprint }
+    return [newEvent(BackfillChunkPlanned, { ...place, run }, because), event]
+  }
+
+  /** What follows for a backfill now. Once that is folded, its row has changed, and the controller is asked again. */
+  const follows = (rows: Rows, backfill: Readonly<BackfillRow>): Decision | undefined => {
+    const { state, planned_chunks, total_chunks, active_chunks, max_concurrent_runs } = backfill
+    if (state === 'PENDING') return moved(backfill, 'RUNNING')
+    if (state !== 'RUNNING') return undefined
+    if (planned_chunks === total_chunks || hasFailedTooOften(backfill)) {
+      if (active_chunks.length > 0) return undefined
+      return moved(backfill, backfill.succeeded_chunks === total_chunks ? 'SUCCEEDED' : 'FAILED')
+    }
+    if (active_chunks.length >= max_concurrent_runs) return undefined
+    graph ??= graphOf(rows.hot(assetDefinitions).all())
+    const reason = whatChanged(backfill, graph)
+    return reason === undefined ? plan(rows, backfill, graph) : moved(backfill, 'PAUSED', reason)
+  }
+
+  return {
+    name: 'backfill',
+    doc: 'Plans the chunks of backfills, and asks for their runs.',
+    watches: [backfills, assetDefinitions],
+    observe: (table, row) => {
+      if (table === assetDefinitions) {
+        graph = undefined
+        next.clear()
+        moments.clear()
+      } else if (isRowOf(backfills, table, row)) changed.add(row.backfill_id)
+    },
+    decide({ rows }: Observed): readonly Decision[] {
+      const decided: Decision[] = []
+      for (const id of changed) {
+        const backfill = rows.hot(backfills).get(id)
+        if (backfill === undefined || isBackfillOver(backfill.state)) {
+          changed.delete(id)
+          forget(id)
+        } else if (backfill.cancel_requested_at !== null) {
+          changed.delete(id)
+          decided.push(...cancelled(rows, backfill))
+        } else if (mayDecide()) {
+          changed.delete(id)
+          const found = follows(rows, backfill)
+          if (found !== undefined) decided.push(found)
+        }
+      }
+      return decided
+    },
+  }
+}
+
+function moved(backfill: Readonly<BackfillRow>, to_state: BackfillState, reason?: string): NewEvent {
+  const { backfill_id, state: from_state, state_version, planned_chunks, row_version } = backfill
+  const change = { backfill_id, from_state, to_state, state_version: state_version + 1 }
+  return newEvent(
+    BackfillStateChanged,
+    { ...change, ...(isBackfillOver(to_state) && { planned_chunks }), ...(reason !== undefined && { reason }) },
+    { correlation_id: backfill_id, causation_id: row_version },
+  )
+}
+
+/** Runs that have not begun are cancelled, and others if that was asked for. Without any, the backfill is cancelled. */
+function cancelled(rows: Rows, backfill: Readonly<BackfillRow>): Decision[] {
+  const { active_chunks, cancel_runs, cancel_requested_by, cancel_reason, backfill_id, row_version } = backfill
+  if (active_chunks.length === 0) return [moved(backfill, 'CANCELLED')]
+  return active_chunks.flatMap(({ run_id }) => {
+    const run = rows.hot(runs).get(run_id)
+    if (run === undefined || isRunOver(run.state) || run.cancel_requested_at !== null) return []
+    if (!cancel_runs && run.state !== 'PENDING') return []
+    const reason = cancel_reason ?? `the backfill ${backfill_id} was cancelled`
+    return [
+      newEvent(
+        RunCancelRequested,
+        { run_id, requested_by: cancel_requested_by ?? 'servo', reason },
+        { correlation_id: run_id, causation_id: row_version },
+      ),
+    ]
+  })
+}
+
+/** Why the backfill cannot go on: its positions mean something else by now. */
+function whatChanged({ stages }: Readonly<BackfillRow>, { graph, mappings }: RecordedGraph): string | undefined {
+  for (const { assets, partitions } of stages) {
+    for (const key of assets) {
+      if (!graph.assets.has(key) || !graph.canBeMade(key)) return `${key} is no longer in the project`
+      if (canonicalJson(mappings.definition(key) ?? null) !== canonicalJson(partitions))
+        return `the partitions of ${key} were changed after the backfill was created; change them back and resume it, or cancel it and create another`
+    }
+  }
+  return undefined
+}
