@@ -68,6 +68,7 @@ async function open(folder: string): Promise<Opened> {
     instance: components.ulid(),
     workers: { run: () => new Promise(() => undefined), cancel: () => undefined },
     concurrency: () => 0,
+    automation: true,
     requestRun: (request) => runRequested(scope, secret, request),
     reactors: [
       {

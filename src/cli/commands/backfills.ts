@@ -9,6 +9,7 @@ import type {
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { backfillStates } from '../../domain/backfills/backfills.table.ts'
 import { SECOND_MS } from '../../lib/time.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { ask, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
 import { choiceOf, limitFlag, wholeNumber } from '../flags.ts'
@@ -34,17 +35,18 @@ const number = (flag: string, text: string | undefined, min: number, max: number
 
 /** What flags say of a backfill; what they do not name is left to the server. */
 function bodyOf(assets: string[], flags: BackfillFlags): BackfillPreviewBody {
-  const body = {
-    assets,
-    partitions: selectorOf(flags),
+  const numbers = {
     chunk_size: number('--chunk-size', flags.chunkSize, 1, 10_000),
     max_concurrent_runs: number('--concurrency', flags.concurrency, 1, 1_000),
     priority: number('--priority', flags.priority, -1_000, 1_000),
     stop_after_failures: number('--stop-after-failures', flags.stopAfterFailures, 1, 1_000_000),
-    skip_existing: flags.skipExisting,
-    newest_first: flags.newestFirst,
   }
-  return Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined)) as BackfillPreviewBody
+  return {
+    assets,
+    partitions: selectorOf(flags),
+    ...withoutUndefined(numbers),
+    ...withoutUndefined({ skip_existing: flags.skipExisting, newest_first: flags.newestFirst }),
+  }
 }
 
 export async function previewBackfill(assets: string[], flags: BackfillFlags): Promise<void> {

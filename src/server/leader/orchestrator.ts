@@ -258,10 +258,7 @@ export class Orchestrator {
       ...compaction,
     })
     // The orchestrator was closed while the loop opened.
-    if (this.#phase === 'stopped') {
-      await loop.close()
-      return
-    }
+    if (this.#phase === 'stopped') return await loop.close()
     this.#publisher = new Publisher({
       compactor: loop.compactor,
       clock,
