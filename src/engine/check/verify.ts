@@ -150,9 +150,13 @@ class Verification {
     }
     for await (const found of soundEntries(store, newest.order, onDamage))
       await this.#checkFile('page' in found ? found.page : found.entry)
-    for (const { file, manifest } of salvaged) await this.#checkSalvaged(file, manifest)
-    for (const page of damaged)
-      for (const file of salvage((await store.get(page)) ?? new Uint8Array())) await this.#checkSalvaged(file, page)
+    for (const { file, manifest } of salvaged) this.#reportSalvaged(await this.#unlike(file), manifest)
+    for (const page of damaged) {
+      const unlike: string[] = []
+      for (const file of salvage((await store.get(page)) ?? new Uint8Array())) unlike.push(...(await this.#unlike(file)))
+      // A single one is what the damage has made of its reference.
+      if (unlike.length > 1) this.#reportSalvaged(unlike, page)
+    }
     return expected
   }
 
@@ -162,13 +166,17 @@ class Verification {
     await this.#findings.try(file.path, () => getChecked(this.#options.store, file))
   }
 
-  /** What a damaged list says of a file may be wrong itself. */
-  async #checkSalvaged(file: FileRef, list: string): Promise<void> {
-    if (this.#checked.has(file.path) || !file.path.startsWith(this.#paths.root)) return
+  /** The path of a file that is not what a damaged list says of it; none if it is. */
+  async #unlike(file: FileRef): Promise<string[]> {
+    if (this.#checked.has(file.path) || !file.path.startsWith(this.#paths.root)) return []
     this.#checked.add(file.path)
     const tried = new Findings()
     await tried.try(file.path, () => getChecked(this.#options.store, file))
-    for (const { path } of tried.all) this.#findings.report(path, `${path} is not what ${list}, which is damaged, says of it`)
+    return tried.all.map(({ path }) => path)
+  }
+
+  #reportSalvaged(unlike: readonly string[], list: string): void {
+    for (const path of unlike) this.#findings.report(path, `${path} is not what ${list}, which is damaged, says of it`)
   }
 
   /** Every segment was folded at most once, and none that was folded is gone. */
