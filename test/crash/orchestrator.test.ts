@@ -6,7 +6,6 @@ import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../src/domain/index.ts'
 import { verify } from '../../src/engine/check/verify.ts'
-import { Paths } from '../../src/engine/paths.ts'
 import { localComponents } from '../../src/server/components.ts'
 import { readWorkspace } from '../../src/server/workspace/reader.ts'
 import { type CrashProject, crashProject, expectedCounts } from './support/run-project.ts'
@@ -87,7 +86,14 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
     const servoDir = path.join(dir, '.servo')
     const components = localComponents(servoDir)
     const { scope, store } = components
-    const { runs } = await readWorkspace(components)
+    const { runs, statuses } = await readWorkspace(components)
+    const stored = new Map<string, string>()
+    let cursor: string | undefined
+    do {
+      const page = await statuses.list({ select: '*', order: 'newest', values: true, limit: 1_000, cursor })
+      for (const { asset_key, stored: kept } of page.partitions) stored.set(asset_key, kept?.value ?? '')
+      cursor = page.next_cursor ?? undefined
+    } while (cursor !== undefined)
     const [listed] = await runs.list({ limit: 5 })
     const { run, tasks, attempts } = await runs.get(String(listed?.['run_id']))
     const failed = attempts.filter(({ task_key }) => tasks.find((task) => task.task_key === task_key)?.state === 'FAILED')
@@ -106,10 +112,7 @@ describe('a run whose processes are killed at any moment', { timeout: 120_000 + 
       expect(succeeded, key).toHaveLength(1)
       expect(succeeded[0]?.attempt, key).toBe(task.attempt)
       expect(succeeded[0]?.materialization_id, key).toBe(task.materialization_id)
-      const { path: file } = (succeeded[0]?.output ?? {}) as { path?: string }
-      const bytes = await store.get(`${new Paths(scope).root}${file}`)
-      const value = JSON.parse(new TextDecoder().decode(bytes)) as { attempt: number; count: number }
-      expect(value, key).toEqual({ attempt: task.attempt, count: counts[Number(key.slice(2))] })
+      expect(JSON.parse(stored.get(key) ?? ''), key).toEqual({ attempt: task.attempt, count: counts[Number(key.slice(2))] })
     }
     const { problems } = await verify({ store, scope, registry: orchestration, scratch: memoryStore() })
     expect(problems).toEqual([])

@@ -52,10 +52,10 @@ test('a backfill is previewed, created, waited for and retried by commands; kill
   expect(shown.stdout).toContain('days: 2024-01-07')
   const days = Array.from({ length: 60 }, (_, i) => new Date(Date.UTC(2024, 0, 1 + i)).toISOString().slice(0, 10))
   expect([...new Set(made())].sort()).toEqual(days.filter((day) => day !== '2024-01-07'))
-  const runs = await project.query(
-    `select count(*) n, count(distinct run_id) runs from backfill_chunks where backfill_id = '${id}'`,
-  )
-  expect(runs).toMatchObject([{ n: 12, runs: 12 }])
+  const chunks = () =>
+    project.query(`select count(*) n, count(distinct run_id) runs from backfill_chunks where backfill_id = '${id}'`)
+  await until(async () => Number((await chunks())[0]?.['n']) >= 12, 'all chunks are in the published tables')
+  expect(await chunks()).toMatchObject([{ n: 12, runs: 12 }])
 
   writeFileSync(join(project.dir, 'repaired'), '')
   const before = made().length
