@@ -5,7 +5,7 @@ let collect: (() => void) | undefined
 
 /**
  * Collects all garbage, and returns what is free to the system. V8 does so by itself only when memory runs short, so that a process keeps for
- * days what one busy minute needed. Takes some tenths of a second after such a minute: for a process that has nothing to do.
+ * days what one busy minute needed. Nothing else happens meanwhile: for a process that has nothing to do.
  */
 export function giveMemoryBack(): void {
   if (collect === undefined) {

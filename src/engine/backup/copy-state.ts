@@ -124,6 +124,8 @@ class StateCopy {
     }
     const copied = await this.#copy(ref.path)
     if (copied?.sha256 === ref.sha256) return
+    // Its size may be right: without this, the next backup would take it for the file.
+    await this.#options.to.delete(ref.path)
     throw copied === undefined
       ? fileMissing(ref)
       : checksumMismatch(ref, `its SHA-256 is ${copied.sha256} instead of ${ref.sha256}`)
