@@ -12,7 +12,7 @@ interface Said {
 }
 
 /** Commands that work without a server, or are told about it by themselves. */
-const ALONE = ['init', 'check', 'doctor', 'cron', 'completion', 'dev', '--version', '--help', 'help']
+const ALONE = ['init', 'check', 'doctor', 'cron', 'completion', 'dev', 'restore', '--version', '--help', 'help']
 
 /**
  * The project that a page tells of. Its commands run in this process, asked of a `servo dev` that is started once: a process per
@@ -48,6 +48,8 @@ export class PageProject {
       return { code: 0, output: '' }
     }
     if (program === 'npm' && args[0] === 'test') return await this.#tests()
+    // A reader has stopped the server by now, as the page says.
+    if (program === 'mv' && args[0] === '.servo') await this.end()
     if (program !== 'servo') return joined(await shell(command, this.#dir))
     // Packages are there already; to install them takes a network.
     if (args[0] === 'init') return await this.#inProcess([...args, '--no-install'])
@@ -112,6 +114,7 @@ export class PageProject {
   async end(): Promise<void> {
     this.#dev?.kill('SIGINT')
     await this.#dev?.ended
+    this.#dev = undefined
   }
 }
 
