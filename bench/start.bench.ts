@@ -19,6 +19,7 @@ const SLOW = `import { command } from 'servo-flow'\nexport const slow = command(
 const NOTHING = `import { asset } from 'servo-flow'\nexport const nothing = asset('nothing', { run: () => undefined })\n`
 /** Workers that outlive their server notice it; what is there after this is there for good. */
 const NOTICED_MS = 2_000
+const SETTLED_MS = 1_000
 
 const report = new Report('start', `servo dev on the shop, ${ROUNDS} rounds`)
 const main = await builtServo()
@@ -61,17 +62,15 @@ async function save(dev: ServoDev, project: string, round: number): Promise<void
   })
 }
 
-/** A command from its start to its exit. The name of the project is not part of what it is called here. */
-async function command(...args: string[]): Promise<void> {
-  const { status, stderr } = await timed(`servo ${args.slice(0, 2).join(' ')}`, () =>
-    spawnSync(process.execPath, [main, ...args]),
-  )
+/** A command from its start to its exit. */
+async function command(what: string, ...args: string[]): Promise<void> {
+  const { status, stderr } = await timed(what, () => spawnSync(process.execPath, [main, ...args]))
   if (status !== 0) throw new Error(`servo ${args.join(' ')} ended with ${status}: ${stderr}`)
 }
 
 for (let round = 0; round < ROUNDS; round++) {
   await timed('node alone, start to exit', () => spawnSync(process.execPath, ['--eval', '0']))
-  await command('--version')
+  await command('servo --version', '--version')
   const project = shop()
   writeFileSync(path.join(project, 'assets/nothing.ts'), NOTHING)
   const cold = await started('ready, never run before', project)
@@ -79,7 +78,10 @@ for (let round = 0; round < ROUNDS; round++) {
 
   const warm = await started('ready, run before', project)
   await save(warm, project, round)
-  await command('run', 'nothing', '--project', project)
+  await command('servo run nothing, just saved', 'run', 'nothing', '--project', project)
+  // Workers load what was saved in the background.
+  await setTimeout(SETTLED_MS)
+  await command('servo run nothing', 'run', 'nothing', '--project', project)
   await stopped('Ctrl-C → gone, idle', warm, project)
 
   writeFileSync(path.join(project, 'assets/slow.ts'), SLOW)
