@@ -10,7 +10,7 @@ import { makeStateFolder } from '../adapters/fs/state-folder.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
-import { giveMemoryBack } from '../adapters/system/memory.ts'
+import { giveMemoryBack, makeRoom } from '../adapters/system/memory.ts'
 import type { FileCopier } from '../engine/backup/copy-state.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import type { Encoder } from '../engine/publish/encoder.ts'
@@ -44,6 +44,8 @@ export interface Components {
   readonly lookEveryMs?: number
   /** Gives memory back that a busy time needed; called when it is over. */
   readonly rest?: () => void
+  /** Collects young garbage, shortly before much must be done at once. */
+  readonly makeRoom?: () => void
 }
 
 /** The components of a folder on this machine. */
@@ -104,6 +106,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     // Rebuilt from the state at every start.
     queue: new MemoryTaskQueue(clock),
     encoder,
+    makeRoom,
     rest() {
       encoder.rest?.()
       giveMemoryBack()

@@ -1,17 +1,23 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-let collect: (() => void) | undefined
+type Collect = (options: object) => void
+
+let collect: Collect | undefined
+
+function gc(options: object): void {
+  if (collect === undefined) {
+    setFlagsFromString('--expose-gc')
+    collect = runInNewContext('gc') as Collect
+  }
+  collect(options)
+}
 
 /**
  * Collects all garbage, and returns what is free to the system. V8 does so by itself only when memory runs short, so that a process keeps for
  * days what one busy minute needed. Nothing else happens meanwhile: for a process that has nothing to do.
  */
-export function giveMemoryBack(): void {
-  if (collect === undefined) {
-    setFlagsFromString('--expose-gc')
-    const gc: (options: object) => void = runInNewContext('gc')
-    collect = () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
-  }
-  collect()
-}
+export const giveMemoryBack = (): void => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+
+/** Collects young garbage, which takes a few milliseconds, before work that should not be interrupted by it. */
+export const makeRoom = (): void => gc({ type: 'minor', execution: 'sync' })

@@ -19,6 +19,8 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly notifier?: Notifier
   /** How often the loop lists the ledger if the notifier may miss segments. */
   readonly lookEveryMs?: number
+  /** Collects young garbage: called when much is about to be decided, so that it is not collected in the middle of that. */
+  readonly makeRoom?: () => void
   /** Called when the loop cannot continue: the ledger could not be written, or another process has taken over. */
   readonly onBroken?: (error: unknown) => void
   /** Called when something is durable that no table shows yet, and with whether the tables can wait for more. */

@@ -327,7 +327,9 @@ export class Loop {
     const events = this.#controllers.prepare({ rows: this.compactor.state, now, lagMs: 0 })
     if (events.length === 0) return
     prepareEvents(events)
-    void this.compactor.fold.lookAhead(events)
+    void this.compactor.fold.lookAhead(events).then(() => {
+      if (events.length >= MANY_DECISIONS) this.#options.makeRoom?.()
+    })
   }
 
   /** An outage passes. A compactor that was overtaken or met a bug does not recover. */
