@@ -43,6 +43,7 @@ const setClock = (ms: number): void => {
 }
 
 interface Opened {
+  readonly folder: string
   readonly orchestrator: Orchestrator
   readonly store: ReturnType<typeof meteredStore>
   /** The last tick of each schedule that is durable, and when it came to be. */
@@ -85,7 +86,7 @@ async function open(folder: string): Promise<Opened> {
     ],
     onTrouble: (error) => console.error(error),
   })
-  return Object.assign(opened, { orchestrator, store })
+  return Object.assign(opened, { folder, orchestrator, store })
 }
 
 async function declare({ orchestrator }: Opened, count: number, more: object): Promise<void> {
@@ -159,34 +160,6 @@ for (let round = 1; round <= WARM_UP + (quick ? 1 : 10); round++) {
   writes.push(segments.length)
   disk.push(onRawDisk(segments))
 }
-report.table(
-  `${DUE_AT_ONCE} schedules due at once, ten times: from the moment of the tick until it is durable with its run request`,
-  [
-    [
-      '',
-      'p50',
-      'p95 of the median round',
-      'p95 of the slowest round',
-      'computing',
-      'segments',
-      'the same bytes on the raw disk',
-      'p95 : disk',
-    ],
-    [
-      'ticks',
-      milliseconds(median(delays)),
-      milliseconds(median(roundsP95)),
-      milliseconds(Math.max(...roundsP95)),
-      milliseconds(median(computing)),
-      number(median(writes)),
-      milliseconds(median(disk)),
-      ratio(median(roundsP95) / median(disk)),
-    ],
-  ],
-)
-report.samples('tick delay', 'ms', delays)
-report.samples('tick delay, computing', 'ms', computing)
-
 // When a busy time is over, its tables are merged once; 15 seconds later, that is.
 await systemClock.sleep(quick ? 2_000 : 25_000)
 busy.store.take()
@@ -197,6 +170,30 @@ report.note(
   `Idle with ${DUE_AT_ONCE} hourly schedules, none due, for ${IDLE_MS / 1_000} s: ${idle.requests} requests to the store, ${number(processorTime(idleCpu))} ms of processor time.`,
 )
 await busy.orchestrator.close()
+
+const first = nextHour + WARM_UP * HOUR_MS
+const ticks = await localComponents(busy.folder, scope).sql(
+  `select epoch_ms(evaluated_at) - epoch_ms(scheduled_for) as delay from schedule_ticks where epoch_ms(scheduled_for) >= ${first}`,
+)
+const evaluated = ticks.map(({ delay }) => Number(delay))
+if (evaluated.length !== delays.length) throw new Error(`${evaluated.length} ticks on record, ${delays.length} seen`)
+report.table(`${DUE_AT_ONCE} schedules due at once, ten times: from the moment of a tick until …`, [
+  ['', 'p50', 'p95', 'p95 of the median round', 'computing', 'segments', 'the same bytes on the raw disk', 'p95 : disk'],
+  ['it is evaluated', milliseconds(median(evaluated)), milliseconds(quantile(evaluated, 0.95)), '', '', '', '', ''],
+  [
+    'it is durable with its run request',
+    milliseconds(median(delays)),
+    milliseconds(quantile(delays, 0.95)),
+    milliseconds(median(roundsP95)),
+    milliseconds(median(computing)),
+    number(median(writes)),
+    milliseconds(median(disk)),
+    ratio(quantile(delays, 0.95) / median(disk)),
+  ],
+])
+report.samples('tick delay, evaluated', 'ms', evaluated)
+report.samples('tick delay', 'ms', delays)
+report.samples('tick delay, computing', 'ms', computing)
 
 // Missed.
 const rows = [['', 'ticks on record', 'time', 'computing', 'segments', 'all writes', 'the same bytes on the raw disk']]
