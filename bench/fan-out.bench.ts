@@ -1,4 +1,5 @@
 import { chainOfAssets } from './lib/chains.ts'
+import { dbosFlows, restateFlows } from './lib/durable-flows.ts'
 import { end } from './lib/ending.ts'
 import { Graphile, type Settings } from './lib/graphile.ts'
 import { startPostgres } from './lib/postgres.ts'
@@ -9,10 +10,13 @@ import { milliseconds, number, ratio } from './lib/table.ts'
 
 /*
  * One task, then ten thousand, then one that waits for all of them; and the two flows that Windmill's benchmark consists
- * of. Beside both, graphile-worker, which knows no flows: its jobs add what follows, and count what has ended in memory.
+ * of. Beside both, graphile-worker, which knows no flows: its jobs add what follows, and count what has ended in memory. Beside the
+ * flows, DBOS and Restate as well, which are made for them.
  */
 const WIDTH = scaled(10_000)
 const ROUNDS = quick ? 2 : 5
+/** A flow takes a tenth of a second; so many say more. */
+const FLOWS = quick ? 3 : 20
 
 const report = new Report('fan-out', `1 → ${WIDTH.toLocaleString('en')} → 1, and Windmill's flows; ${ROUNDS} rounds`)
 const postgres = await startPostgres()
@@ -26,9 +30,9 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 /** Each says how long it took. */
 type Contestants = Record<string, () => Promise<number>>
 
-async function takingTurns(contestants: Contestants): Promise<Record<string, number[]>> {
+async function takingTurns(contestants: Contestants, rounds = ROUNDS): Promise<Record<string, number[]>> {
   const times: Record<string, number[]> = Object.fromEntries(Object.keys(contestants).map((name) => [name, []]))
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [name, contestant] of Object.entries(contestants)) times[name]?.push(await contestant())
   }
   return times
@@ -114,14 +118,21 @@ async function windmillFlow(title: keyof typeof PUBLISHED, steps: number, n: num
   const graphile = await Graphile.chains(postgres.url, 1, () => fibo(n))
   await servo.run('*')
   await graphile.run(steps)
-  const times = await takingTurns({
-    Servo: () => timed(() => servo.run('*')),
-    'graphile-worker': () => timed(() => graphile.run(steps)),
-    'the computing alone': () =>
-      timed(async () => {
-        for (let i = 0; i < steps; i++) fibo(n)
-      }),
-  })
+  await dbos.run(steps, n)
+  await restate.run(steps, n)
+  const times = await takingTurns(
+    {
+      Servo: () => timed(() => servo.run('*')),
+      'graphile-worker': () => timed(() => graphile.run(steps)),
+      DBOS: () => timed(() => dbos.run(steps, n)),
+      Restate: () => timed(() => restate.run(steps, n)),
+      'the computing alone': () =>
+        timed(async () => {
+          for (let i = 0; i < steps; i++) fibo(n)
+        }),
+    },
+    FLOWS,
+  )
   await servo.close()
   await graphile.stop()
   const seconds = Object.entries(times).map(([name, each]) => [name, median(each) / 1_000] as const)
@@ -134,6 +145,8 @@ async function windmillFlow(title: keyof typeof PUBLISHED, steps: number, n: num
 }
 
 await fanOut()
+const dbos = await dbosFlows(postgres.url, fibo)
+const restate = await restateFlows(fibo)
 await windmillFlow('40 × fibo(10)', 40, 10)
 await windmillFlow('10 × fibo(33)', 10, 33)
 report.note('Published figures come from other machines: they tell an order of magnitude.')

@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { chownSync, globSync } from 'node:fs'
-import { createServer } from 'node:net'
 import path from 'node:path'
 import { atEnd } from './ending.ts'
+import { freePort } from './free-port.ts'
 import { scratchFolder } from './scratch.ts'
 
 export interface Postgres {
@@ -36,8 +36,8 @@ export async function startPostgres(): Promise<Postgres> {
   return { url: `postgres://bench@127.0.0.1:${port}/postgres`, pid: child.pid as number }
 }
 
-/** Even when we are killed with no time to clean up, the server hears of it. SIGINT is its fast shutdown. */
-const dyingWithUs = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'INT', '--'] : []
+/** Even when we are killed with no time to clean up, a server hears of it. SIGINT is the fast shutdown of PostgreSQL. */
+export const dyingWithUs = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'INT', '--'] : []
 
 function folderOfPostgres(): string {
   const onPath = (process.env['PATH'] ?? '').split(path.delimiter).filter(Boolean)
@@ -62,16 +62,6 @@ function unprivileged(): { uid: number; gid: number } | undefined {
 
 const asUser = (user: { uid: number; gid: number } | undefined): string[] =>
   user === undefined ? [] : ['setpriv', `--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups', '--']
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0))
-    })
-  })
-}
 
 function accepting({ stderr, exitCode }: ChildProcess): Promise<void> {
   return new Promise((resolve, reject) => {

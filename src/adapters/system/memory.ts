@@ -6,11 +6,13 @@ type Collect = (options: object) => void
 let collect: Collect | undefined
 
 function gc(options: object): void {
-  if (collect === undefined) {
-    setFlagsFromString('--expose-gc')
-    collect = runInNewContext('gc') as Collect
-  }
+  collect ??= exposed()
   collect(options)
+}
+
+function exposed(): Collect {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc')
 }
 
 /**
