@@ -78,8 +78,8 @@ describe('an error that code threw', () => {
 
   test('shows a cause that is no Error as JSON, cut to size, without secrets', () => {
     const causeOf = (cause: unknown): string | undefined =>
-      describeError(new Error('x', { cause }), { root, redact: (text) => text.replaceAll('hunter2-hunter2', '[redacted]') }).causes?.[0]
-        ?.message
+      describeError(new Error('x', { cause }), { root, redact: (text) => text.replaceAll('hunter2-hunter2', '[redacted]') })
+        .causes?.[0]?.message
     expect(causeOf({ code: 42, answer: { status: 'gone' } })).toBe('{"code":42,"answer":{"status":"gone"}}')
     expect(causeOf('the disk is full')).toBe('the disk is full')
     expect(causeOf(503)).toBe('503')

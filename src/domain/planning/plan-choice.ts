@@ -1,3 +1,4 @@
+import { counted } from '../../lib/counted.ts'
 import { nearest } from '../../lib/nearest.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
@@ -73,7 +74,7 @@ function nothingToMake({ asset_selection }: WorkSelection, graph: AssetGraph, se
   }
   return graph.assets.size === 0
     ? 'the project has no assets. Declare one, or load another project.'
-    : `${list(asset_selection)} selects none of the ${graph.assets.size} assets. Check keys, tags and groups for spelling.`
+    : `${list(asset_selection)} selects no asset; the project has ${counted(graph.assets.size, 'asset')}. Check keys, tags and groups for spelling.`
 }
 
 const SHOWN_ASSETS = 3
