@@ -24,7 +24,7 @@ const ended = (state: WireRun['state'], counts: Partial<WireRun>): string => {
 test('the end of a run says what became of its tasks, unless its state says that already', () => {
   expect(ended('SUCCEEDED', { tasks_total: 8, tasks_succeeded: 8 })).toContain('8 tasks in 2.0 s')
   expect(ended('FAILED', { tasks_total: 8, tasks_failed: 8 })).toContain('8 failed in 2.0 s')
-  expect(ended('FAILED', { tasks_total: 1, tasks_failed: 1 })).toContain('1 task in 2.0 s')
+  expect(ended('FAILED', { tasks_total: 1, tasks_failed: 1 })).toContain('1 failed in 2.0 s')
   expect(ended('FAILED', { tasks_total: 8, tasks_succeeded: 5, tasks_failed: 1, tasks_skipped: 2 })).toContain(
     '5 succeeded, 1 failed, 2 skipped in 2.0 s',
   )

@@ -144,10 +144,10 @@ function counts(run: WireRun): string {
   const parts = (['succeeded', 'failed', 'skipped', 'cancelled'] as const)
     .map((name) => [name, run[`tasks_${name}`]] as const)
     .filter(([, count]) => count > 0)
-  // A state says what became of all tasks, unless they were skipped: then the run succeeded with nothing done. A run of several tasks
-  // fails with the first of them, so it says how many failed.
-  const isSaid = total === 1 || parts[0]?.[0] !== 'failed'
-  if (parts.length === 1 && parts[0]?.[1] === total && parts[0][0] !== 'skipped' && isSaid) return tasksText(total)
+  // A state says what became of all tasks, unless they were skipped: then the run succeeded with nothing done. A run fails with the
+  // first task that does, so it says how many did.
+  const isSaid = parts[0]?.[0] !== 'skipped' && parts[0]?.[0] !== 'failed'
+  if (parts.length === 1 && parts[0]?.[1] === total && isSaid) return tasksText(total)
   if (parts.length === 0) return tasksText(total)
   return parts.map(([name, count]) => `${count} ${name}`).join(', ')
 }
