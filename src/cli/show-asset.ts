@@ -1,6 +1,6 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
 import { checkState } from '../contract/reported-check.ts'
-import { counted } from '../lib/counted.ts'
+import { counted } from '../lib/text/counted.ts'
 import { alignRows, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
 import { checkLine } from './results/checks.ts'

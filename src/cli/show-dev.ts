@@ -7,7 +7,7 @@ import { besidesRuns, wordsBesidesRuns } from '../domain/sensors/evaluation/besi
 import { whyNoNewRun } from '../domain/sensors/evaluation/no-new-run.ts'
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
-import { counted } from '../lib/counted.ts'
+import { counted } from '../lib/text/counted.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
 import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'

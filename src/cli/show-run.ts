@@ -1,7 +1,7 @@
 import type { RunEvent, WireAttempt, WireRun, WireTask } from '../api/run-contract.ts'
 import { messageWithCause } from '../contract/error-detail.ts'
 import { logText } from '../contract/log-text.ts'
-import { counted } from '../lib/counted.ts'
+import { counted } from '../lib/text/counted.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
 import { findingLines } from './results/checks.ts'

@@ -1,4 +1,4 @@
-import { counted } from '../lib/counted.ts'
+import { counted } from '../lib/text/counted.ts'
 import { type DimensionDefinition, dimensionsOf, isTime, type PartitionDefinition } from './definition.ts'
 import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 

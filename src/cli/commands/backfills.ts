@@ -8,7 +8,7 @@ import type {
 } from '../../api/automation/backfill-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { backfillStates } from '../../domain/backfills/backfills.table.ts'
-import { counted } from '../../lib/counted.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { ask, tell } from '../ask-and-tell.ts'

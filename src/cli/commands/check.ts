@@ -1,5 +1,5 @@
-import { counted } from '../../lib/counted.ts'
 import { isServoError } from '../../lib/error.ts'
+import { counted } from '../../lib/text/counted.ts'
 import type { ProjectCheck } from '../../sdk/check/project-check.ts'
 import { allProblems } from '../check/all-problems.ts'
 import { checkTypes } from '../check/compiler.ts'

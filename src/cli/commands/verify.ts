@@ -1,7 +1,7 @@
 import { orchestration } from '../../domain/index.ts'
 import { type VerifyReport, verify } from '../../engine/check/verify.ts'
 import { Paths } from '../../engine/paths.ts'
-import { counted } from '../../lib/counted.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'

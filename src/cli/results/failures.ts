@@ -1,6 +1,6 @@
 import type { WireAttempt, WireTask } from '../../api/run-contract.ts'
 import { errorLines, PROGRAM_ERROR } from '../../contract/error-detail.ts'
-import { counted } from '../../lib/counted.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { colours, print, printable } from '../output.ts'
 
 /** A task as it is now, with its newest attempt. */

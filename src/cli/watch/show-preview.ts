@@ -1,5 +1,5 @@
 import type { PreviewGroup, RunPreview } from '../../api/run-contract.ts'
-import { counted } from '../../lib/counted.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { type Cell, tableRows } from '../columns.ts'
 import { colours, note, print, printable, screenWidth } from '../output.ts'
 import { tasksText } from '../show-run.ts'

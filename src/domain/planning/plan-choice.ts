@@ -1,5 +1,5 @@
-import { counted } from '../../lib/counted.ts'
 import { nearest } from '../../lib/nearest.ts'
+import { counted } from '../../lib/text/counted.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { parseSelection, plainKey } from '../selection/parser.ts'

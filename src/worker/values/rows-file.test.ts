@@ -170,7 +170,7 @@ describe('Parquet', () => {
     for (const cut of ['PAR1', 'PAR1 the rows, and then the program ended'])
       await expect(read('bad.parquet', cut)).rejects.toThrow('bad.parquet of raw/orders ends before its footer')
     await expect(read('bad.parquet', `PAR1${'x'.repeat(40)}PAR1`)).rejects.toThrow(
-      /^bad\.parquet of raw\/orders cannot be read as Parquet: /,
+      /^bad\.parquet of raw\/orders is Parquet that cannot be read: /,
     )
   })
 })

@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs'
-import { counted } from '../../lib/counted.ts'
 import { isServoError, messageOf } from '../../lib/error.ts'
 import { isObject } from '../../lib/is-object.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
 import type { RowField } from '../../sdk/columns.ts'
@@ -189,7 +189,7 @@ async function* parquetRows(written: WrittenRows): AsyncGenerator<DataRow> {
     if (isServoError(error)) throw error
     throw invalid(
       'output_unreadable',
-      `${name} of ${assetKey} cannot be read as Parquet: ${messageOf(error)}`,
+      `${name} of ${assetKey} is Parquet that cannot be read: ${messageOf(error)}`,
       'Write it with Snappy, gzip, Brotli, Zstandard or no compression, and close it before the program ends.',
     )
   }
