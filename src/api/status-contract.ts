@@ -3,6 +3,9 @@ import type { StoredOutput } from '../contract/stored-output.ts'
 import type { Blamed } from '../domain/partitions/explain.ts'
 import { type Cause, causeNames, type DisplayStatus, displayStatuses } from '../domain/partitions/status-names.ts'
 
+/** Keys and selection expressions. */
+export type Selections = string | readonly string[] | undefined
+
 const selection = z.string().min(1).max(4_096).optional()
 const limit = z.coerce.number().int().min(1).max(1_000).default(50)
 /** The `next_cursor` of the page before. */
@@ -13,7 +16,7 @@ const statusFilters = [...displayStatuses, 'LAST_ATTEMPT_FAILED'] as const
 export type StatusFilter = (typeof statusFilters)[number]
 
 export const listQuery = z.object({
-  /** Assets: a key or a selection expression; all of them when absent. */
+  /** Assets: a key or a selection expression, or several of them; all assets when absent. */
   select: selection,
   /** A key or a range, as a run takes them. */
   partition: z.string().min(1).max(2_048).optional(),
@@ -24,7 +27,7 @@ export const listQuery = z.object({
   limit,
   cursor,
 })
-export type PartitionQuery = z.infer<typeof listQuery>
+export type PartitionQuery = Omit<z.infer<typeof listQuery>, 'select'> & { select?: Selections }
 
 export const staleQuery = z.object({
   select: selection,
@@ -33,7 +36,7 @@ export const staleQuery = z.object({
   limit,
   cursor,
 })
-export type StaleQuery = z.infer<typeof staleQuery>
+export type StaleQuery = Omit<z.infer<typeof staleQuery>, 'select'> & { select?: Selections }
 
 export const whyQuery = z.object({ partition: z.string().min(1).max(2_048).optional() })
 
@@ -99,6 +102,6 @@ export interface Why extends PartitionStatus {
 export interface StatusApi {
   list(query: PartitionQuery): Promise<PartitionPage>
   stale(query: StaleQuery): Promise<PartitionPage>
-  summaries(select: string | undefined): Promise<readonly PartitionSummary[]>
+  summaries(select: Selections): Promise<readonly PartitionSummary[]>
   why(assetKey: string, partition: string | undefined): Promise<Why>
 }

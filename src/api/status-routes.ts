@@ -9,12 +9,16 @@ export function statusRoutes(service: StatusApi): Hono {
   app.onError((error) => problemResponse(error))
   const base = '/api/v1/orchestration'
 
-  app.get(`${base}/partitions`, takes(listQuery), async (c) => c.json(await service.list(c.var.query)))
+  app.get(`${base}/partitions`, takes(listQuery), async (c) =>
+    c.json(await service.list({ ...c.var.query, select: c.req.queries('select') })),
+  )
 
-  app.get(`${base}/partitions/stale`, takes(staleQuery), async (c) => c.json(await service.stale(c.var.query)))
+  app.get(`${base}/partitions/stale`, takes(staleQuery), async (c) =>
+    c.json(await service.stale({ ...c.var.query, select: c.req.queries('select') })),
+  )
 
   app.get(`${base}/partitions/summary`, takes(listQuery.pick({ select: true })), async (c) =>
-    c.json({ assets: await service.summaries(c.var.query.select) }),
+    c.json({ assets: await service.summaries(c.req.queries('select')) }),
   )
 
   app.get(`${base}/assets/:asset_key/partitions`, takes(listQuery.omit({ select: true })), async (c) =>

@@ -1,5 +1,6 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
 import { checkState } from '../contract/reported-check.ts'
+import { counted } from '../lib/text/counted.ts'
 import { alignRows, type Cell } from './columns.ts'
 import { colours, printable } from './output.ts'
 import { checkLine } from './results/checks.ts'
@@ -70,7 +71,7 @@ function failedLines({ asset, failed_partitions }: AssetDetail): string[] {
 
 type NamedValue = readonly [name: string, value: string]
 
-function declarationLines({ asset, definition, asset_id, graph_version }: AssetDetail): NamedValue[] {
+function declarationLines({ asset, definition }: AssetDetail): NamedValue[] {
   const { partitions } = asset
   const {
     file,
@@ -97,7 +98,9 @@ function declarationLines({ asset, definition, asset_id, graph_version }: AssetD
     Object.keys(tags).length > 0 && ['tags', pairs(tags)],
     kinds.length > 0 && ['made with', kinds.join(', ')],
     uri ? ['data', uri] : io !== 'none' && ['stored as', io],
-    retry ? ['retry', `${retry.max_attempts} attempts, ${retry.backoff} from ${seconds(retry.initial_ms)}`] : undefined,
+    retry
+      ? ['retry', `${counted(retry.max_attempts, 'attempt')}, ${retry.backoff} from ${seconds(retry.initial_ms)}`]
+      : undefined,
     timeout_sec ? ['timeout', `${timeout_sec} s`] : undefined,
     heartbeat_timeout_sec ? ['heartbeat timeout', `${heartbeat_timeout_sec} s`] : undefined,
     pool ? ['pool', pool] : undefined,
@@ -106,7 +109,6 @@ function declarationLines({ asset, definition, asset_id, graph_version }: AssetD
     checks.length > 0 && ['checks', checks.map(({ name, severity }) => `${name} (${severity})`).join(', ')],
     ...policies(definition.policies),
     code_version ? ['code version', code_version] : undefined,
-    ['id', `${asset_id} of ${graph_version}`],
   ]
   return facts.filter((fact): fact is NamedValue => Boolean(fact))
 }

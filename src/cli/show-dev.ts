@@ -2,13 +2,12 @@ import { wireRow } from '../api/wire-row.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { type BackfillRow, backfills } from '../domain/backfills/backfills.table.ts'
 import { runs } from '../domain/runs/runs.table.ts'
-
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { besidesRuns, wordsBesidesRuns } from '../domain/sensors/evaluation/besides-runs.ts'
 import { whyNoNewRun } from '../domain/sensors/evaluation/no-new-run.ts'
-
 import { taskAttempts } from '../domain/tasks/task-attempts.table.ts'
 import { tasks } from '../domain/tasks/tasks.table.ts'
+import { counted } from '../lib/text/counted.ts'
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../lib/time.ts'
 import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
@@ -75,7 +74,9 @@ const ofBackfills = new Set<string>()
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
   ready(url, loaded, ms, { ticks, polls, paused, isOn }) {
-    const name = loaded.ok ? [colours.bold(printable(loaded.manifest.project)), assetsText(loaded.manifest.assets.length)] : []
+    const name = loaded.ok
+      ? [colours.bold(printable(loaded.manifest.project)), counted(loaded.manifest.assets.length, 'asset')]
+      : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
     if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}; saving a file reloads the project; Ctrl-C stops`))
     else notLoaded(loaded.problems, 'correct it and save; unfinished runs wait')
@@ -84,11 +85,12 @@ export const screen: DevVoice = {
     for (const { schedule, at } of ticks.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(schedule)} ticks at ${localTime(at)}`))
     if (ticks.length > SHOWN_TICKS)
-      print(colours.dim(`  and ${ticks.length - SHOWN_TICKS} more schedules: servo schedules list`))
+      print(colours.dim(`  and ${counted(ticks.length - SHOWN_TICKS, 'more schedule')}: servo schedules list`))
     if (paused.length > 0) print(`  ${colours.yellow(`${paused.length} paused`)}: ${printable(firstOf(paused))}`)
     for (const { sensor, every_ms } of polls.slice(0, SHOWN_TICKS))
       print(colours.dim(`  ${printable(sensor)} is polled every ${intervalText(every_ms)}`))
-    if (polls.length > SHOWN_TICKS) print(colours.dim(`  and ${polls.length - SHOWN_TICKS} more polls: servo sensors list`))
+    if (polls.length > SHOWN_TICKS)
+      print(colours.dim(`  and ${counted(polls.length - SHOWN_TICKS, 'more poll')}: servo sensors list`))
   },
   loaded(loaded) {
     const time = colours.dim(` in ${Math.round(loaded.ms)} ms`)
@@ -204,8 +206,8 @@ function backfillText(backfill: Readonly<BackfillRow>): string {
   const paint = state === 'SUCCEEDED' ? colours.green : state === 'FAILED' ? colours.red : colours.yellow
   const isBegun = state === 'RUNNING' && succeeded + failed === 0
   const counts = isBegun
-    ? `${total_partitions} partitions in ${total_chunks} runs: ${printable(backfill.asset_selection.join(' '))}`
-    : `${succeeded} of ${total_partitions} partitions${failed > 0 ? `, ${failed} failed` : ''}`
+    ? `${counted(total_partitions, 'partition')} in ${counted(total_chunks, 'run')}: ${printable(backfill.asset_selection.join(' '))}`
+    : `${succeeded} of ${counted(total_partitions, 'partition')}${failed > 0 ? `, ${failed} failed` : ''}`
   return `${backfill_id}  ${paint(state.toLowerCase())}  ${counts}${reason === null ? '' : `: ${printable(reason)}`}`
 }
 
@@ -309,16 +311,12 @@ const howToRun = ({ assets }: ProjectManifest): string =>
     ? 'servo run "*" --partition <key> runs everything for a partition'
     : 'servo run "*" runs everything'
 
-const assetsText = (count: number): string => (count === 1 ? '1 asset' : `${count} assets`)
-
-const countText = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-
 function changesText({ changed, hasNewSettings }: Extract<Reload, { ok: true }>): string {
   const { assets, schedules, sensors } = changed
   const what = [
-    assets > 0 && assetsText(assets),
-    schedules > 0 && countText(schedules, 'schedule'),
-    sensors > 0 && countText(sensors, 'sensor'),
+    assets > 0 && counted(assets, 'asset'),
+    schedules > 0 && counted(schedules, 'schedule'),
+    sensors > 0 && counted(sensors, 'sensor'),
     hasNewSettings && 'settings',
   ].filter((text) => text !== false)
   const last = what.pop() ?? 'nothing'

@@ -1,6 +1,7 @@
 import type { RunEvent, WireAttempt, WireRun, WireTask } from '../api/run-contract.ts'
 import { messageWithCause } from '../contract/error-detail.ts'
 import { logText } from '../contract/log-text.ts'
+import { counted } from '../lib/text/counted.ts'
 import { type Cell, line } from './columns.ts'
 import { colours, print, printable } from './output.ts'
 import { findingLines } from './results/checks.ts'
@@ -136,17 +137,19 @@ function cancellation({ cancel_requested_by: by, cancel_reason: reason }: WireRu
 }
 
 /** Warnings do not change how a run ends, but whoever reads its end should know of them. */
-const warningsText = (count: number): string => (count === 0 ? '' : `with ${count} ${count === 1 ? 'warning' : 'warnings'}`)
+const warningsText = (count: number): string => (count === 0 ? '' : `with ${counted(count, 'warning')}`)
 
 function counts(run: WireRun): string {
   const total = run.tasks_total
   const parts = (['succeeded', 'failed', 'skipped', 'cancelled'] as const)
     .map((name) => [name, run[`tasks_${name}`]] as const)
     .filter(([, count]) => count > 0)
-  // A state says what became of all tasks, unless they were skipped: then the run succeeded with nothing done.
-  if (parts.length === 1 && parts[0]?.[1] === total && parts[0][0] !== 'skipped') return tasksText(total)
+  // A state says what became of all tasks, unless they were skipped: then the run succeeded with nothing done. A run fails with the
+  // first task that does, so it says how many did.
+  const isSaid = parts[0]?.[0] !== 'skipped' && parts[0]?.[0] !== 'failed'
+  if (parts.length === 1 && parts[0]?.[1] === total && isSaid) return tasksText(total)
   if (parts.length === 0) return tasksText(total)
   return parts.map(([name, count]) => `${count} ${name}`).join(', ')
 }
 
-export const tasksText = (count: number): string => (count === 1 ? '1 task' : `${count} tasks`)
+export const tasksText = (count: number): string => counted(count, 'task')

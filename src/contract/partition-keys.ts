@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hasNoControlCharacters } from '../lib/control-characters.ts'
+import { hasNoControlCharacters } from '../lib/text/control-characters.ts'
 
 /** A key of a dynamic set, or the name of one: any text of one line that is short enough to be part of an id. */
 export const dynamicKey = z

@@ -26,6 +26,8 @@ export type FromWorker =
       readonly secret_variables?: readonly string[]
     }
   | { readonly type: 'load_failed'; readonly problems: readonly ProjectProblem[] }
+  /** A module takes long to load: whoever waits may want to know which. */
+  | { readonly type: 'still_loading'; readonly file: string }
   /** Of an attempt. What an evaluation prints stays in its process; the end of it is part of an error. */
   | { readonly type: 'log'; readonly id: string; readonly entries: readonly LogEntry[] }
   /** The id is that of an attempt or of an evaluation. */

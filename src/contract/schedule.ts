@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hasNoControlCharacters } from '../lib/control-characters.ts'
+import { hasNoControlCharacters } from '../lib/text/control-characters.ts'
 import { overlapPolicies } from './overlap-policies.ts'
 
 const line = (most: number) => z.string().min(1).max(most).refine(hasNoControlCharacters, 'must not contain control characters')

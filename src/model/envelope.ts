@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { hasNoControlCharacters } from '../lib/control-characters.ts'
+import { hasNoControlCharacters } from '../lib/text/control-characters.ts'
 import { isUlid } from '../lib/ulid.ts'
 
 /** ISO 8601 in UTC, as `Date.prototype.toISOString` writes it. */

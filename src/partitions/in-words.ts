@@ -1,3 +1,4 @@
+import { counted } from '../lib/text/counted.ts'
 import { type DimensionDefinition, dimensionsOf, isTime, type PartitionDefinition } from './definition.ts'
 import type { PartitionMapping, SimpleMapping } from './mappings/mapping.ts'
 
@@ -17,7 +18,7 @@ function dimensionInWords(definition: DimensionDefinition): string {
   if (definition.type === 'dynamic') return `dynamic ${definition.name}`
   if (!isTime(definition)) return (definition as { type: string }).type
   const { type, start, end, timezone, every, cron, exclusions, end_offset } = definition
-  const unit = type === 'cron' ? `cron ${cron}` : type === 'minutely' && every ? `every ${every} minutes` : type
+  const unit = type === 'cron' ? `cron ${cron}` : type === 'minutely' && every && every > 1 ? `every ${every} minutes` : type
   return [
     `${unit} from ${momentInWords(start)}`,
     end ? `until ${momentInWords(end)}` : '',
@@ -62,7 +63,7 @@ function simpleInWords(mapping: SimpleMapping): string {
     case 'specific':
       return someOf(mapping.keys)
     case 'static':
-      return `by a table of ${Object.keys(mapping.keys).length} keys`
+      return `by a table of ${counted(Object.keys(mapping.keys).length, 'key')}`
     case 'time_window':
       return windowsInWords(mapping.start_offset, mapping.end_offset)
   }

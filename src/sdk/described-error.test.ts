@@ -72,8 +72,24 @@ describe('an error that code threw', () => {
     expect(causes?.map(({ depth, as, type, message }) => [depth, as, type, message.slice(0, 20)])).toEqual([
       [1, 'cause', 'TypeError', 'inner'],
       [1, 'error', 'Error', 'second'],
-      [2, 'cause', undefined, '"text" was thrown in'],
+      [2, 'cause', undefined, 'text'],
     ])
+  })
+
+  test('shows a cause that is no Error as JSON, cut to size, without secrets', () => {
+    const causeOf = (cause: unknown): string | undefined =>
+      describeError(new Error('x', { cause }), { root, redact: (text) => text.replaceAll('hunter2-hunter2', '[redacted]') })
+        .causes?.[0]?.message
+    expect(causeOf({ code: 42, answer: { status: 'gone' } })).toBe('{"code":42,"answer":{"status":"gone"}}')
+    expect(causeOf('the disk is full')).toBe('the disk is full')
+    expect(causeOf(503)).toBe('503')
+    expect(causeOf({ sent: 'hunter2-hunter2' })).toBe('{"sent":"[redacted]"}')
+    // The secret lies across the place where the text is cut.
+    expect(causeOf({ sent: `${'x'.repeat(230)}hunter2-hunter2${'y'.repeat(10_000)}` })).toMatch(/^.{230,250}\n…\n.{230,250}$/)
+    expect(causeOf({ sent: `${'x'.repeat(230)}hunter2-hunter2${'y'.repeat(10_000)}` })).not.toContain('hunter')
+    const round: Record<string, unknown> = {}
+    round['self'] = round
+    expect(causeOf(round)).toBe('a value of type object')
   })
 
   test('is cut to size, whatever it is', () => {

@@ -56,7 +56,7 @@ function causesOf(thrown: unknown, describing: DescribingErrors): ErrorBehind[] 
   const add = (error: unknown, as: ErrorBehind['as'], depth: number): void => {
     if (found.length >= MAX_CAUSES || (typeof error === 'object' && seen.has(error))) return
     seen.add(error)
-    const { hasOwnFrames, ...described } = describeOne(error, describing)
+    const { hasOwnFrames, ...described } = describeOne(error, describing, shownCause)
     found.push({ depth, as, ...described })
     visit(error, depth + 1)
   }
@@ -76,8 +76,12 @@ interface OneError {
   readonly hasOwnFrames: boolean
 }
 
-function describeOne(thrown: unknown, { root, redact = (text) => text }: DescribingErrors): OneError {
-  if (!isErrorLike(thrown)) return { message: cutMiddle(redact(notAnError(thrown)), MAX_MESSAGE), hasOwnFrames: false }
+function describeOne(
+  thrown: unknown,
+  { root, redact = (text) => text }: DescribingErrors,
+  shown: (value: unknown, redact: (text: string) => string) => string = notAnError,
+): OneError {
+  if (!isErrorLike(thrown)) return { message: cutMiddle(shown(thrown, redact), MAX_MESSAGE), hasOwnFrames: false }
   const type = redact(typeOf(thrown))
   const given = member(thrown, 'code')
   const code = typeof given === 'string' || typeof given === 'number' ? redact(String(given)) : undefined
@@ -130,17 +134,21 @@ function typeOf(error: object): string {
 
 const SHOWN_VALUE = 500
 
-function notAnError(thrown: unknown): string {
-  const what = thrown === undefined ? 'undefined' : shownValue(thrown)
+function notAnError(thrown: unknown, redact: (text: string) => string = (text) => text): string {
+  const what = thrown === undefined ? 'undefined' : shownValue(thrown, redact)
   const hint = typeof thrown === 'string' ? 'throw new Error(text)' : 'throw new Error("what went wrong")'
   return `${what} was thrown instead of an Error. Write ${hint}, so that the report has a stack.`
 }
 
-function shownValue(thrown: unknown): string {
+/** A cause may be anything: many pass the answer of a server, or the facts of what went wrong. */
+const shownCause = (cause: unknown, redact: (text: string) => string): string =>
+  typeof cause === 'string' ? cutMiddle(redact(cause), SHOWN_VALUE) : shownValue(cause, redact)
+
+function shownValue(value: unknown, redact: (text: string) => string): string {
   try {
-    return cutMiddle(show(thrown), SHOWN_VALUE)
+    return cutMiddle(redact(show(value)), SHOWN_VALUE)
   } catch {
-    return `a value of type ${typeof thrown}`
+    return `a value of type ${typeof value}`
   }
 }
 

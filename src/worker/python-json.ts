@@ -1,4 +1,4 @@
-import { wellFormed } from '../lib/well-formed.ts'
+import { wellFormed } from '../lib/text/well-formed.ts'
 
 /** A text, which is kept as it is, a number, or one of the numbers that Python writes and JSON does not have. */
 const TOKEN = /"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[\d.eE+-]*/g

@@ -67,7 +67,8 @@ test('servo help names a command as --help does, and -v prints the version', asy
     servo(['runs', 'logs', '--help']),
     servo(['help', 'runs', 'logs']),
     servo(['help', 'runs', 'lgs']),
-    servo(['-v']),
+    // As with other programs, what stands beside a flag that asks for the version or for help changes nothing.
+    servo(['-v', 'extra']),
   ])
   expect(all).toEqual({ code: 0, stdout: commands[0]?.stdout, stderr: '' })
   expect(flag).toEqual({ code: 0, stdout: commands.find(({ words }) => words === 'runs logs')?.stdout, stderr: '' })

@@ -184,7 +184,8 @@ describe('partitions', () => {
     const [february] = (await project.json('partitions', 'list', 'revenue', '--partition', '2025-02')).partitions
     expect(february).toMatchObject({ status: 'NEVER_MATERIALIZED', causes: ['never_materialized', 'upstream_missing'] })
     // Two regions, two products: half of each day failed, and counts as failed although it was never made.
-    const { stdout: counts } = await project.servo('partitions', 'status', 'sales')
+    const { stdout: counts } = await project.servo('partitions', 'status', 'sales', 'revenue')
+    expect(counts.trim().split('\n')).toHaveLength(3)
     const [, all, made, stale, failures, never] = /^sales +([\d,]+) +(\d+) +(\d+) +(\d+) +([\d,]+)/m.exec(counts) ?? []
     const number = (text: string | undefined): number => Number(text?.replaceAll(',', ''))
     expect([made, stale, failures]).toEqual(['178', '0', '58'])

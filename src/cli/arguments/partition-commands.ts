@@ -12,12 +12,12 @@ export function partitionCommands(program: Command): void {
 
   projectCommand(
     partitions,
-    'status [selection]',
+    'status [selection...]',
     'count the partitions of each asset that are made, stale, failed or missing',
-  ).action(async (select: string | undefined, flags) => (await statusCommands()).showSummaries(select, flags))
+  ).action(async (select: string[], flags) => (await statusCommands()).showSummaries(select, flags))
 
   pagedBy(
-    projectCommand(partitions, 'list [selection]', 'list partitions, newest first')
+    projectCommand(partitions, 'list [selection...]', 'list partitions, newest first')
       .option('--partition <partition>', 'only this partition, or a range such as 2025-01-01..2025-01-31')
       .addOption(
         oneOfOption('--status <status>', 'only partitions with this status', ['materialized', 'stale', 'failed', 'missing']),
@@ -25,10 +25,10 @@ export function partitionCommands(program: Command): void {
       .option('--oldest', 'oldest first'),
   )
     .addHelpText('after', examples('servo partitions list mart/daily --status failed --json partition_key,last_attempt_run_id'))
-    .action(async (select: string | undefined, flags) => (await statusCommands()).listPartitions(select, flags))
+    .action(async (select: string[], flags) => (await statusCommands()).listPartitions(select, flags))
 
   pagedBy(
-    projectCommand(partitions, 'stale [selection]', 'list partitions to materialize: stale and missing ones').addOption(
+    projectCommand(partitions, 'stale [selection...]', 'list partitions to materialize: stale and missing ones').addOption(
       oneOfOption('--cause <cause>', 'only partitions that are stale for this cause', [
         'never_materialized',
         'code_changed',
@@ -37,7 +37,7 @@ export function partitionCommands(program: Command): void {
         'freshness',
       ]),
     ),
-  ).action(async (select: string | undefined, flags) => (await statusCommands()).listStale(select, flags))
+  ).action(async (select: string[], flags) => (await statusCommands()).listStale(select, flags))
 
   projectCommand(partitions, 'why <asset> [partition]', 'explain why a partition is stale')
     .addHelpText(

@@ -6,7 +6,7 @@ import { commandIn } from '../json/chosen-fields.ts'
 export function wrongUse(program: Command, args: readonly string[], { code, message }: CommanderError): ServoError {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
   const command = commandIn(program, args)
-  const meant = suggestion?.replace(/^\((.*)\)$/, '$1')
+  const meant = first === "unknown command 'version'" ? 'Run servo --version.' : suggestion?.replace(/^\((.*)\)$/, '$1')
   const { text, hint } = rewritten(code, first, command)
   return new ServoError('invalid', 'wrong_use', text, { hint: meant ?? hint ?? helpHint(command) })
 }

@@ -7,7 +7,9 @@ import { ProcessSecrets } from '../../worker/process/process-secrets.ts'
 
 const [, , root = '.', now] = process.argv
 const secrets = new ProcessSecrets()
-const project = await loadProject(root, secrets.newest)
+const project = await loadProject(root, secrets.newest, (file) => {
+  process.stderr.write(`${file} is still being imported: it, or a module it imports, waits for something\n`)
+})
 secrets.declare(('problems' in project ? project.declared : project)?.secretVariables ?? [])
 const { problems, unchecked, counts } = await checkProject(project, { root, environment: process.env, nowMs: Number(now) })
 const found = { problems: secrets.problems(problems), unchecked: unchecked.map(secrets.newest), counts }

@@ -8,6 +8,7 @@ import type {
 } from '../../api/automation/backfill-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { backfillStates } from '../../domain/backfills/backfills.table.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { ask, tell } from '../ask-and-tell.ts'
@@ -63,7 +64,7 @@ function showPreview(preview: BackfillPreview): void {
     return
   }
   print(
-    `${total_partitions} partitions in ${total_chunks} runs${estimate_ms === null ? '' : `, about ${duration(estimate_ms)}`}`,
+    `${counted(total_partitions, 'partition')} in ${counted(total_chunks, 'run')}${estimate_ms === null ? '' : `, about ${duration(estimate_ms)}`}`,
   )
   const sizeOf = (key: string): number | undefined => stages.find((stage) => stage.assets.includes(key))?.chunk_size
   printTable(
@@ -113,7 +114,7 @@ async function created(
   else if (flags.json) printJson(made)
   else
     print(
-      `${made.backfill_id}  ${made.total_partitions} partitions in ${made.total_chunks} runs${made.created ? '' : ', created before'}`,
+      `${made.backfill_id}  ${counted(made.total_partitions, 'partition')} in ${counted(made.total_chunks, 'run')}${made.created ? '' : ', created before'}`,
     )
 }
 
@@ -163,7 +164,7 @@ function countsOf(backfill: WireBackfill): string {
     skipped > 0 && `${skipped} skipped`,
     cancelled > 0 && `${cancelled} cancelled`,
   ].filter((one) => one !== false)
-  return [`${endedOf(backfill)} of ${backfill.total_partitions} partitions`, ...others].join(', ')
+  return [`${endedOf(backfill)} of ${counted(backfill.total_partitions, 'partition')}`, ...others].join(', ')
 }
 
 const stateText = ({ state }: WireBackfill): string => state.toLowerCase().replaceAll('_', ' ')

@@ -2,6 +2,7 @@ import { orchestration } from '../../domain/index.ts'
 import { type VerifyReport, verify } from '../../engine/check/verify.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { backUp } from '../../server/backup/backup.ts'
 import { restore } from '../../server/backup/restore.ts'
 import { folderStore, localComponents } from '../../server/components.ts'
@@ -56,7 +57,7 @@ async function checkedCopy(dir: string, scope: Scope): Promise<VerifyReport> {
   throw new ServoError(
     'corrupt',
     'damaged_copy',
-    `${report.problems.length} problems in the copy: ${printable(first?.message ?? '')}`,
+    `${counted(report.problems.length, 'problem')} in the copy: ${printable(first?.message ?? '')}`,
     {
       hint: `servo verify ${dir} names all of them. Back up to a new folder, or mend the original first (servo verify).`,
       facts: { problems: report.problems },

@@ -1,4 +1,5 @@
 import { isServoError } from '../../lib/error.ts'
+import { counted } from '../../lib/text/counted.ts'
 import type { ProjectCheck } from '../../sdk/check/project-check.ts'
 import { allProblems } from '../check/all-problems.ts'
 import { checkTypes } from '../check/compiler.ts'
@@ -25,18 +26,16 @@ export async function checkCommand(flags: ProjectFlags, now: Date): Promise<void
   for (const line of problemLines(problems, colours)) print(line)
   for (const what of unchecked) print(`${colours.yellow('not checked:')} ${printable(what)}`)
   const { assets, queries, schedules, sensors } = project.counts
-  const counted = [
-    count(assets, 'asset'),
-    count(queries, 'query', 'queries'),
-    count(schedules, 'schedule'),
-    count(sensors, 'sensor'),
+  const parts = [
+    counted(assets, 'asset'),
+    counted(queries, 'query', 'queries'),
+    counted(schedules, 'schedule'),
+    counted(sensors, 'sensor'),
   ]
   const compiler = types.version === undefined ? [] : [`types with TypeScript ${types.version}`]
-  const outcome = problems.length === 0 ? colours.green('ok') : colours.red(count(problems.length, 'problem'))
-  print(`${outcome}  checked ${[...counted, ...compiler].join(', ')}`)
+  const outcome = problems.length === 0 ? colours.green('ok') : colours.red(counted(problems.length, 'problem'))
+  print(`${outcome}  checked ${[...parts, ...compiler].join(', ')}`)
 }
-
-const count = (number: number, one: string, many = `${one}s`): string => `${number} ${number === 1 ? one : many}`
 
 /** Code that cannot even be loaded is a problem among others. */
 function notLoaded(error: unknown): ProjectCheck {

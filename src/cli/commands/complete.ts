@@ -11,6 +11,7 @@ const MAX_MS = 3_000
 const MAX_ASSETS = 10_000
 const MAX_PARTITIONS = 1_000
 const MAX_RUNS = 100
+const MAX_NAMES = 1_000
 
 /** Prints a line for each word that may stand here. A shell asks this while a line is typed: whatever goes wrong, nothing is said. */
 export async function completeCommand(kind: string, current: string, words: readonly string[]): Promise<void> {
@@ -27,8 +28,15 @@ export async function completeCommand(kind: string, current: string, words: read
 }
 
 async function candidates(kind: Asked, words: readonly string[]): Promise<readonly string[]> {
-  const { runs, assets, statuses } = await workspaceOf(words)
+  const workspace = await workspaceOf(words)
+  const { runs, assets, statuses } = workspace
   if (kind === 'run') return (await runs.list({ limit: MAX_RUNS, state: undefined })).map(({ run_id }) => run_id)
+  const names = await automationNames(kind, workspace)
+  // One that is named already is not meant again, and where one is enough, no other is either.
+  if (names !== undefined)
+    return !kind.endsWith('s') && names.some((name) => words.includes(name))
+      ? []
+      : names.filter((name) => !words.includes(name))
   const page = await assets.list({ select: [], limit: MAX_ASSETS, cursor: undefined })
   const keys = page.assets.map(({ asset_key }) => asset_key)
   const named = kind === 'assets' ? undefined : keys.find((key) => words.includes(key))
@@ -36,6 +44,20 @@ async function candidates(kind: Asked, words: readonly string[]): Promise<readon
   if (kind === 'asset') return []
   const { partitions } = await statuses.list({ select: named, order: 'newest', limit: MAX_PARTITIONS })
   return partitions.map(({ partition_key }) => partition_key).filter((key) => key !== '')
+}
+
+/** The names of schedules or sensors, or the ids of backfills; undefined for anything else. */
+async function automationNames(
+  kind: Asked,
+  { schedules, sensors, backfills }: WorkspaceApi,
+): Promise<readonly string[] | undefined> {
+  const page = { limit: MAX_NAMES }
+  if (kind === 'schedule' || kind === 'schedules')
+    return (await schedules.list(page)).schedules.map(({ definition }) => definition.schedule_name)
+  if (kind === 'sensor' || kind === 'sensors')
+    return (await sensors.list(page)).sensors.map(({ definition }) => definition.sensor_name)
+  if (kind === 'backfill') return (await backfills.list(page)).backfills.map(({ backfill_id }) => backfill_id)
+  return undefined
 }
 
 /** The server if it answers, or else the state on disk. The code of the project is not loaded: that takes too long, and may print. */

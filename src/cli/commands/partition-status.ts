@@ -23,7 +23,7 @@ export interface ListFlags extends PageFlags {
   oldest?: boolean
 }
 
-export async function listPartitions(select: string | undefined, flags: ListFlags): Promise<void> {
+export async function listPartitions(select: readonly string[], flags: ListFlags): Promise<void> {
   const limit = limitFlag(flags.limit)
   const status = flags.status === undefined ? undefined : statusFlag(flags.status)
   const { partition, cursor, oldest } = flags
@@ -34,7 +34,7 @@ export async function listPartitions(select: string | undefined, flags: ListFlag
   else printPage(page, 'no partition matches')
 }
 
-export async function listStale(select: string | undefined, flags: PageFlags & { cause?: string }): Promise<void> {
+export async function listStale(select: readonly string[], flags: PageFlags & { cause?: string }): Promise<void> {
   const limit = limitFlag(flags.limit)
   const cause = flags.cause === undefined ? undefined : choiceOf('--cause', flags.cause, causeNames)
   const page = await askStatus(flags, (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }))
@@ -42,7 +42,7 @@ export async function listStale(select: string | undefined, flags: PageFlags & {
   else printPage(page, 'nothing is stale')
 }
 
-export async function showSummaries(select: string | undefined, flags: ProjectFlags): Promise<void> {
+export async function showSummaries(select: readonly string[], flags: ProjectFlags): Promise<void> {
   const found = await askStatus(flags, (statuses) => statuses.summaries(select))
   if (flags.json) {
     printJson(found)

@@ -1,6 +1,7 @@
 import { orchestration } from '../../domain/index.ts'
 import { type VerifyReport, verify } from '../../engine/check/verify.ts'
 import { Paths } from '../../engine/paths.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
@@ -28,14 +29,17 @@ export async function verifyCommand(
   for (const ulid of report.unfolded.slice(0, SHOWN_UNFOLDED))
     print(`${colours.yellow('unfolded')} ${paths.segment(ulid)} is not in the tables yet`)
   const more = report.unfolded.length - SHOWN_UNFOLDED
-  if (more > 0) print(`         and ${more} more segments that are not in the tables yet`)
-  const what = `${report.segments} segments with ${report.events} events, ${report.files} files, manifest ${report.manifest}`
+  if (more > 0) print(`         and ${more} more ${more === 1 ? 'segment that is' : 'segments that are'} not in the tables yet`)
+  const what = `${counted(report.segments, 'segment')} with ${counted(report.events, 'event')}, ${counted(report.files, 'file')}, manifest ${report.manifest}`
   if (report.ok)
     print(`${colours.green('ok')}       ${what}${report.replayed ? '; the tables match the ledger' : '; not replayed'}`)
-  else print(`${colours.red('not ok')}   ${report.problems.length} problems in ${what}`)
+  else print(`${colours.red('not ok')}   ${counted(report.problems.length, 'problem')} in ${what}`)
   if (report.relaid.length > 0)
-    print(`         ${report.relaid.length} files were written by another version of Servo; their rows are the same`)
-  if (report.parked > 0) print(`         ${report.parked} events wait for others (see the table parked_events)`)
+    print(
+      `         ${counted(report.relaid.length, 'file was', 'files were')} written by another version of Servo, with the same rows`,
+    )
+  if (report.parked > 0)
+    print(`         ${counted(report.parked, 'event waits', 'events wait')} for others (see the table parked_events)`)
   print(`         ${valuesText(report)}`)
 }
 

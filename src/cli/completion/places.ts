@@ -28,8 +28,11 @@ interface Flag extends Word {
  */
 export type Value = Asked | 'folder' | 'anything' | `one-of:${string}` | `some-of:${string}`
 
-/** Asked from the project: any number of assets, one asset, one asset and then its partition, a partition, a run. */
-export const ASKED = ['assets', 'asset', 'asset-partition', 'partition', 'run'] as const
+/** Asked from the project: any number of assets, one asset, one asset and then its partition, a partition, a run; and what runs by itself. */
+export const ASKED = [
+  ...(['assets', 'asset', 'asset-partition', 'partition', 'run'] as const),
+  ...(['schedules', 'schedule', 'sensors', 'sensor', 'backfill'] as const),
+] as const
 export type Asked = (typeof ASKED)[number]
 
 export function placesOf(command: Command, where = ''): CommandPlace[] {
@@ -39,7 +42,7 @@ export function placesOf(command: Command, where = ''): CommandPlace[] {
     where,
     commands: below.map((each) => ({ name: each.name(), description: each.description() })),
     flags: help.visibleOptions(command).map((option) => flagOf(option, command)),
-    argument: argumentOf(command.registeredArguments),
+    argument: argumentOf(command),
   }
   const names = (each: Command): string[] => [each.name(), ...each.aliases()]
   return [own, ...below.flatMap((each) => names(each).flatMap((name) => placesOf(each, `${where} ${name}`)))]
@@ -63,11 +66,15 @@ function takenBy({ long, flags, argChoices }: Option, command: Command): Value {
   return name === 'selection' || name === 'asset' ? 'assets' : isFolder(name) ? 'folder' : 'anything'
 }
 
-function argumentOf([first, second]: readonly Argument[]): Value {
+function argumentOf(command: Command): Value {
+  const [first, second]: readonly Argument[] = command.registeredArguments
   if (first === undefined) return 'anything'
   if (first.argChoices !== undefined) return `one-of:${first.argChoices.join(',')}`
   const name = first.name()
-  if (name === 'run') return 'run'
+  if (name === 'run' || name === 'backfill') return name
+  // What is created gets a new name.
+  if (name === 'schedule' || name === 'sensor')
+    return command.name() === 'create' ? 'anything' : first.variadic ? `${name}s` : name
   if (name !== 'asset' && name !== 'selection') return isFolder(name) ? 'folder' : 'anything'
   if (second?.name() === 'partition') return 'asset-partition'
   return first.variadic ? 'assets' : 'asset'

@@ -19,6 +19,9 @@ function program(): Command {
   servo.command('graph <asset>').addOption(new Option('--format <format>', 'as').choices(['dot', 'mermaid']))
   servo.command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh']))
   servo.command('complete <kind>', { hidden: true })
+  const schedules = servo.command('schedules').description('schedules')
+  for (const each of ['show <schedule>', 'pause <schedule...>', 'create <schedule>']) schedules.command(each)
+  servo.command('send <sensor>')
   return servo
 }
 
@@ -26,7 +29,16 @@ const places = placesOf(program())
 
 test('what may come next follows from how commands are declared; hidden commands are left out', () => {
   const of = (where: string) => places.find((place) => place.where === where)
-  expect(of('')?.commands.map(({ name }) => name)).toEqual(['run', 'runs', 'why', 'graph', 'completion', 'help'])
+  expect(of('')?.commands.map(({ name }) => name)).toEqual([
+    'run',
+    'runs',
+    'why',
+    'graph',
+    'completion',
+    'schedules',
+    'send',
+    'help',
+  ])
   expect(of(' complete')).toBeUndefined()
   expect(of(' run-s logs')).toEqual({ ...of(' runs logs'), where: ' run-s logs' })
   expect(places.map(({ where, argument }) => `${where}: ${argument}`)).toEqual(
@@ -36,6 +48,10 @@ test('what may come next follows from how commands are declared; hidden commands
       ' why: asset-partition',
       ' graph: asset',
       ' completion: one-of:bash,zsh',
+      ' schedules show: schedule',
+      ' schedules pause: schedules',
+      ' schedules create: anything',
+      ' send: sensor',
     ]),
   )
   const values = (where: string) => of(where)?.flags.map(({ name, value }) => `${name} ${value}`)

@@ -1,6 +1,6 @@
 import { ServoError } from '../../lib/error.ts'
 import { isObject } from '../../lib/is-object.ts'
-import { jsonMistake } from '../../lib/json-mistake.ts'
+import { jsonMistake } from '../../lib/text/json-mistake.ts'
 
 /** What a project wants to have in its package.json. */
 export interface Wanted {

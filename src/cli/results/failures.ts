@@ -1,5 +1,6 @@
 import type { WireAttempt, WireTask } from '../../api/run-contract.ts'
 import { errorLines, PROGRAM_ERROR } from '../../contract/error-detail.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { colours, print, printable } from '../output.ts'
 
 /** A task as it is now, with its newest attempt. */
@@ -23,7 +24,7 @@ export function failureLines({ task, attempt }: TaskNow): string[] {
   const message = task.error_message ?? attempt?.error_message
   if (!message || (task.state !== 'FAILED' && task.state !== 'RETRY_WAIT')) return []
   const lines = errorLines(message, withoutOutput(attempt?.error_detail))
-  const more = lines.length > SHOWN_LINES ? [`… and ${lines.length - SHOWN_LINES} more lines`] : []
+  const more = lines.length > SHOWN_LINES ? [`… and ${counted(lines.length - SHOWN_LINES, 'more line')}`] : []
   return [...lines.slice(0, SHOWN_LINES), ...more].map((line) => printable(shortened(line)))
 }
 

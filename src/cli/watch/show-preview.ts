@@ -1,4 +1,5 @@
 import type { PreviewGroup, RunPreview } from '../../api/run-contract.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { type Cell, tableRows } from '../columns.ts'
 import { colours, note, print, printable, screenWidth } from '../output.ts'
 import { tasksText } from '../show-run.ts'
@@ -17,7 +18,7 @@ export function printPreview({ tasks, groups, left_out, nothing_to_do }: RunPrev
   }
   print(`would run ${tasksText(tasks.length)}; nothing is recorded`)
   for (const text of tableRows(groups.slice(0, SHOWN).map(cellsOf), screenWidth() - 2)) print(`  ${text}`)
-  if (groups.length > SHOWN) print(colours.dim(`  and ${groups.length - SHOWN} more lines; --json has every task`))
+  if (groups.length > SHOWN) print(colours.dim(`  and ${counted(groups.length - SHOWN, 'more line')}; --json has every task`))
 }
 
 function cellsOf({ selections, tasks, reasons }: PreviewGroup): Cell[] {

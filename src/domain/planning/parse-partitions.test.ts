@@ -36,6 +36,14 @@ describe('latest', () => {
   })
 })
 
+test('a range of one key is that key, whatever the partitions are', () => {
+  expect(latest(day, '2025-01-02..2025-01-02')).toEqual(['2025-01-02'])
+  expect(latest(region, 'eu..eu')).toEqual(['eu'])
+  expect(latest({ type: 'dynamic', name: 'shops' }, 'b..b')).toEqual(['b'])
+  const both = { type: 'multi', dimensions: { day, region } }
+  expect(latest(both, 'day=2025-01-02..2025-01-02,region=us..us')).toEqual(['day=2025-01-02,region=us'])
+})
+
 test('a key without dimensions is refused with the dimensions that there are', () => {
   const hint = 'Write place=…,when=… with percent-encoded values.'
   expect(() => latest({ type: 'multi', dimensions: { place: region, when: day } }, '2025-01-04')).toThrow(

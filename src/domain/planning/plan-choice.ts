@@ -1,4 +1,5 @@
 import { nearest } from '../../lib/nearest.ts'
+import { counted } from '../../lib/text/counted.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { parseSelection, plainKey } from '../selection/parser.ts'
@@ -73,7 +74,7 @@ function nothingToMake({ asset_selection }: WorkSelection, graph: AssetGraph, se
   }
   return graph.assets.size === 0
     ? 'the project has no assets. Declare one, or load another project.'
-    : `${list(asset_selection)} selects none of the ${graph.assets.size} assets. Check keys, tags and groups for spelling.`
+    : `${list(asset_selection)} selects no asset; the project has ${counted(graph.assets.size, 'asset')}. Check keys, tags and groups for spelling.`
 }
 
 const SHOWN_ASSETS = 3

@@ -222,7 +222,7 @@ describe('what cannot be planned says what to do', () => {
     [
       'nothing',
       { asset_selection: ['tag:x', 'kind:y'] },
-      'tag:x, kind:y selects none of the 6 assets. Check keys, tags and groups for spelling.',
+      'tag:x, kind:y selects no asset; the project has 6 assets. Check keys, tags and groups for spelling.',
     ],
     [
       'a partition of what has none',

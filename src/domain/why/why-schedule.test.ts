@@ -128,12 +128,14 @@ describe('why a schedule ran or did not', () => {
     const said = (asked: string): string | undefined => say(history, asked)[0]?.split(': ').slice(1).join(': ')
     expect(said('2025-01-14T05:00')).toBe('it was not declared until 2025-01-15 00:00')
     expect(say(history, '2025-01-14T06:00').slice(0, 2)).toEqual([
-      'nightly did not run at 2025-01-14 06:00 (UTC): it does not tick then, but at 2025-01-16 05:00',
+      'nightly did not run at 2025-01-14 06:00 (UTC): it does not tick then; the first tick after is at 2025-01-16 05:00',
       '  it was not declared until 2025-01-15 00:00',
     ])
     expect(said('2025-01-15T05:00')).toBe('it does not tick before its start, 2025-01-16 05:00')
     expect(said('2025-01-19T05:00')).toBe('it does not tick after its end, 2025-01-18 05:00')
-    expect(said('2025-01-17T06:00')).toBe('it does not tick then, but at 05:00 and 2025-01-18 05:00')
+    expect(said('2025-01-17T06:00')).toBe(
+      'it does not tick then; the tick before is at 05:00, the one after is at 2025-01-18 05:00',
+    )
     expect(said('2025-01-17T05:00')).toMatch(/^no server has decided this tick yet: .*\. Start one: servo dev$/)
     expect(say(history).at(-1)).toBe('  there is no next tick: it ended at 05:00')
   })

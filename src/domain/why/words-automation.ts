@@ -92,8 +92,11 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   code_unavailable: ({ text }) => waitingText(headLine(text)),
   other_reason: ({ text }) => headLine(text),
   not_due: ({ before, after }, when) => {
-    const nearest = [before, after].filter((moment) => moment !== null).map(when)
-    return nearest.length === 0 ? 'it never ticks' : `it does not tick then, but at ${nearest.join(' and ')}`
+    const nearest = [
+      ...(before === null ? [] : [`the tick before is at ${when(before)}`]),
+      ...(after === null ? [] : [`the ${before === null ? 'first tick' : 'one'} after is at ${when(after)}`]),
+    ]
+    return nearest.length === 0 ? 'it never ticks' : `it does not tick then; ${nearest.join(', ')}`
   },
   before_start: ({ start_at }, when) => `it does not tick before its start, ${when(start_at)}`,
   after_end: ({ end_at }, when) => `it does not tick after its end, ${when(end_at)}`,

@@ -1,6 +1,6 @@
 import { checkState, namedFinding, type ReportedCheck } from '../../contract/reported-check.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
-import { wellFormed } from '../../lib/well-formed.ts'
+import { wellFormed } from '../../lib/text/well-formed.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import { invalid } from '../invalid.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'

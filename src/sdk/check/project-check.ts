@@ -2,8 +2,10 @@ import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { declarationOf } from '../declaration.ts'
 import { misconfigured } from '../declare/resource.ts'
 import { relativePath } from '../project/describe.ts'
+import { envFileProblems } from '../project/env-files.ts'
 import type { BrokenProject, DeclaredParts, Project } from '../project/project.ts'
 import { checkQuery, isQueried } from './query-check.ts'
+import { missingScript } from './script-check.ts'
 
 /** Everything that is known about a project without running it. */
 export interface ProjectCheck {
@@ -19,9 +21,9 @@ interface Surroundings {
   readonly nowMs: number
 }
 
-/** Checks what loading a project does not: its queries, and the variables that it needs. */
+/** Checks what loading a project does not: its queries, the scripts of its commands, its env files, and the variables that it needs. */
 export async function checkProject(project: Project | BrokenProject, surroundings: Surroundings): Promise<ProjectCheck> {
-  const problems = 'problems' in project ? [...project.problems] : []
+  const problems = [...envFileProblems(surroundings.root), ...('problems' in project ? project.problems : [])]
   const declared: DeclaredParts | undefined = 'problems' in project ? project.declared : project
   if (declared === undefined) return { problems, counts: { assets: 0, schedules: 0, sensors: 0, queries: 0 }, unchecked: [] }
   const { manifest, assets, resources } = declared
@@ -34,6 +36,10 @@ export async function checkProject(project: Project | BrokenProject, surrounding
     if (found.outcome !== 'wrong') continue
     const { message, hint } = found
     problems.push({ code: 'bad_query', message: `${asset.key}: ${message}`, ...(hint && { hint }), ...place(asset) })
+  }
+  for (const asset of assets.values()) {
+    const missing = missingScript(asset, surroundings.root)
+    if (missing !== undefined) problems.push({ code: 'missing_file', ...missing, ...place(asset) })
   }
   for (const resource of resources.values()) {
     const error = await misconfigured(resource, surroundings.environment)

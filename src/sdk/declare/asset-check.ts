@@ -115,7 +115,7 @@ function checkBody(kind: AssetKind, key: string, options: GivenOptions): void {
   if (kind === 'command') {
     const words = Array.isArray(run) ? run : []
     if (words.length === 0 || words.some((word) => typeof word !== 'string' && typeof word !== 'function') || words[0] === '')
-      throw invalid('bad_command', `command ${key} needs a command line in \`run\``, "Write run: ['python', 'forecast.py'].")
+      throw invalid('bad_command', `command ${key} needs a command line in \`run\``, "Write run: ['python3', 'forecast.py'].")
     checkProgram(key, options)
     return
   }

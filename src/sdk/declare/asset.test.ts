@@ -78,7 +78,7 @@ describe('what is wrong is said with what to write instead', () => {
     ],
     ['a table without schema', () => loose(table)('a', { run: body }), /table a needs a schema/, /z\.object/],
     ['a source without uri', () => loose(source)('a', { schema }), /source a needs a uri/, /parquet/],
-    ['an empty command', () => command('a', { run: [] }), /command a needs a command line in `run`/, /'python'/],
+    ['an empty command', () => command('a', { run: [] }), /command a needs a command line in `run`/, /'python3'/],
     [
       'a NUL in a command line',
       () => command('a', { run: ['sh', '-c', 'a\0b'] }),

@@ -2,7 +2,7 @@ import fs from 'node:fs'
 import os from 'node:os'
 import path from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { applyEnvFiles } from './env-files.ts'
+import { applyEnvFiles, envFileProblems } from './env-files.ts'
 
 function folderWith(files: Readonly<Record<string, string>>): string {
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'servo-env-'))
@@ -43,4 +43,19 @@ test('a file that cannot be read is named', () => {
   const dir = folderWith({})
   fs.symlinkSync('.env', path.join(dir, '.env'))
   expect(() => applyEnvFiles(dir, {})).toThrow(`${path.join(dir, '.env')} cannot be read`)
+})
+
+test('lines that assign nothing are named, without what they hold', () => {
+  const good = '\uFEFF# comment\n\nA=1\nexport B = "two # words"\r\nC="line one\nline two"\nD=it\'s\nE=\nF.G-h=1\n'
+  expect(envFileProblems(folderWith({ '.env': good }))).toEqual([])
+  expect(envFileProblems(folderWith({}))).toEqual([])
+  const bad = `${good}canary-51c0\n=canary-51c0\nTOKEN: canary-51c0\nSECRET="canary-51c0\n`
+  const problems = envFileProblems(folderWith({ '.env.local': bad }))
+  expect(problems.map(({ file, line, message }) => `${file}:${line} ${message}`)).toEqual([
+    '.env.local:10 not NAME=value',
+    '.env.local:11 not NAME=value',
+    '.env.local:12 not NAME=value',
+    '.env.local:13 the quote of SECRET is never closed',
+  ])
+  expect(JSON.stringify(problems)).not.toContain('canary')
 })

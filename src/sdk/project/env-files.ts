@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { parseEnv } from 'node:util'
+import type { ProjectProblem } from '../../contract/project-manifest.ts'
 import { hasErrorCode, ServoError } from '../../lib/error.ts'
 
 /** Of a variable that several of these name, the first value counts. */
@@ -31,16 +32,56 @@ export function applyEnvFiles(projectDir: string, environment: Environment = pro
 /** What this process added to an environment. */
 const ADDED = new WeakMap<Environment, Map<string, string>>()
 
-function variablesIn(file: string): Environment {
+const variablesIn = (file: string): Environment => parseEnv(textOf(file))
+
+function textOf(file: string): string {
   try {
     // Editors on Windows begin a file with a mark of its encoding.
-    return parseEnv(fs.readFileSync(file, 'utf8').replace(/^\uFEFF/, ''))
+    return fs.readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
   } catch (error) {
     // A folder of this name is a virtual environment of Python.
-    if (hasErrorCode(error, 'ENOENT') || hasErrorCode(error, 'EISDIR')) return {}
+    if (hasErrorCode(error, 'ENOENT') || hasErrorCode(error, 'EISDIR')) return ''
     throw new ServoError('unavailable', 'env_file_unreadable', `${file} cannot be read`, {
       hint: 'Check the owner and the permissions of the file, or remove it.',
       cause: error,
     })
   }
+}
+
+const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(["'`])?/
+
+/** What Node reads over in silence: lines that assign nothing, and quotes that are never closed. Values may be secrets and are not shown. */
+export function envFileProblems(projectDir: string): ProjectProblem[] {
+  return ENV_FILES.flatMap((file) => {
+    const found: ProjectProblem[] = []
+    const lines = textOf(path.join(projectDir, file)).split(/\r?\n/)
+    for (let i = 0; i < lines.length; i++) {
+      const text = lines[i] ?? ''
+      if (/^\s*(?:#|$)/.test(text)) continue
+      const [begin = '', name, quote] = ASSIGNMENT.exec(text) ?? []
+      if (name === undefined) {
+        found.push({
+          code: 'bad_env_file',
+          message: 'not NAME=value',
+          hint: 'Correct the line, or begin it with # as a comment.',
+          file,
+          line: i + 1,
+        })
+        continue
+      }
+      if (quote === undefined || text.indexOf(quote, begin.length) >= 0) continue
+      const end = lines.findIndex((later, at) => at > i && later.includes(quote))
+      // A value may have several lines.
+      if (end >= 0) i = end
+      else
+        found.push({
+          code: 'bad_env_file',
+          message: `the quote of ${name} is never closed`,
+          hint: `End the value with ${quote}.`,
+          file,
+          line: i + 1,
+        })
+    }
+    return found
+  })
 }

@@ -13,6 +13,7 @@ import { issuesText } from '../standard-schema.ts'
 import { type CommandCode, codePatterns, filesOf } from './command-files.ts'
 import { describeProject, relativePath } from './describe.ts'
 import { graphProblems, poolProblems } from './graph-problems.ts'
+import { importWithin, Unfinished } from './import-within.ts'
 import { loadProblem } from './load-problem.ts'
 import { hideModuleWarning } from './module-warning.ts'
 import { isInside, Modules } from './modules.ts'
@@ -20,6 +21,7 @@ import { partitionProblems } from './partition-problems.ts'
 import { configFile, modulesUnder } from './project-files.ts'
 import { scheduleProblems } from './schedule-problems.ts'
 import { unavailableProblems } from './unavailable.ts'
+import { unfinishedProblem } from './unfinished-problem.ts'
 
 /** A project with everything it declares, ready to run. */
 export interface Project {
@@ -50,10 +52,12 @@ export async function loadProject(
   dir: string,
   /** Takes secrets out of what modules throw. */
   redact?: (text: string) => string,
+  /** Called with a module that has not finished after some seconds. */
+  onSlow?: (file: string) => void,
 ): Promise<Project | BrokenProject> {
   hideModuleWarning()
   const root = path.resolve(dir)
-  const loading = new ProjectLoader({ root, ...(redact && { redact }) })
+  const loading = new ProjectLoader({ root, ...(redact && { redact }) }, (file) => onSlow?.(relativePath(root, file)))
   const config = await loading.config()
   if (config === undefined) return loading.broken()
   await loading.modules(config.dirs)
@@ -72,14 +76,18 @@ class ProjectLoader {
   readonly #describing: DescribingErrors
   readonly #modules: Modules
   readonly #problems: ProjectProblem[] = []
+  readonly #onSlow: (file: string) => void
+  /** Set when a module did not finish: others may import it, and would not finish either. */
+  #isStuck = false
   #configName = 'servo.config.ts'
   /** Every importer of a broken module fails with the same error. */
   readonly #reported = new Set<unknown>()
   /** Every declaration, with the module that exported it first. */
   readonly #found = new Map<object, string>()
 
-  constructor(describing: DescribingErrors) {
+  constructor(describing: DescribingErrors, onSlow: (file: string) => void) {
     this.#describing = describing
+    this.#onSlow = onSlow
     this.#root = describing.root
     this.#modules = new Modules(this.#root)
   }
@@ -171,8 +179,14 @@ class ProjectLoader {
   }
 
   async #import(file: string): Promise<Readonly<Record<string, unknown>> | undefined> {
+    if (this.#isStuck) return undefined
     try {
-      return await import(pathToFileURL(file).href)
+      const load = (): Promise<Readonly<Record<string, unknown>>> => import(pathToFileURL(file).href)
+      const imported = await importWithin(load, { onSlow: () => this.#onSlow(file) })
+      if (!(imported instanceof Unfinished)) return imported
+      this.#isStuck = true
+      this.#report(unfinishedProblem(imported, file, this.#root, this.#modules))
+      return undefined
     } catch (error) {
       if (this.#reported.has(error)) return undefined
       this.#reported.add(error)

@@ -21,8 +21,8 @@ delete process.env['NODE_COMPILE_CACHE']
 
 const store = fsStore(dataDir, nodeDisk, writerThread())
 
-await serveWork(async (secrets) => {
-  const project = await loadProject(projectDir, secrets.newest)
+await serveWork(async (secrets, onSlow) => {
+  const project = await loadProject(projectDir, secrets.newest, onSlow)
   if ('problems' in project) return project
   // Node saves the cache when a process exits by itself, which a worker never does.
   setTimeout(flushCompileCache, CACHE_FLUSH_MS).unref()

@@ -87,7 +87,10 @@ export class SensorReader {
       [...all.all()].map((row) => row.sensor_name),
     )
     throw new ServoError('not_found', 'no_such_sensor', `sensor ${JSON.stringify(idOrName.slice(0, 255))} not found`, {
-      hint: meant === undefined ? '`servo sensors list` lists all sensors.' : `Did you mean ${meant}?`,
+      hint:
+        meant === undefined
+          ? '`servo sensors list` lists all sensors. Those that the project declares are on record once servo dev has started.'
+          : `Did you mean ${meant}?`,
     })
   }
 

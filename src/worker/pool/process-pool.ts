@@ -250,6 +250,9 @@ export class ProcessPool<Result> {
       case 'log':
         if (worker.job?.id === message.id) worker.job.log(message.entries)
         break
+      case 'still_loading':
+        if (generation.isStarting(worker)) this.#options.onTrouble(slowModule(message.file))
+        break
       default:
         // User code can write to the pipe too. A second report about loading is ignored.
         if (generation.isStarting(worker)) this.#loadReported(worker, generation, message)
@@ -331,3 +334,10 @@ export class ProcessPool<Result> {
     job.finish(end, byItself)
   }
 }
+
+const slowModule = (file: string): ServoError =>
+  new ServoError(
+    'unavailable',
+    'still_loading',
+    `${file.slice(0, 500)} is still being imported: it, or a module it imports, waits for something`,
+  )

@@ -19,6 +19,8 @@ function isMessage(message: unknown): message is FromWorker {
       )
     case 'load_failed':
       return isListOf(message['problems'], isObject)
+    case 'still_loading':
+      return isText(message['file'])
     case 'log':
       return isText(message['id']) && isListOf(message['entries'], (entry) => isObject(entry) && isText(entry['text']))
     case 'completed':

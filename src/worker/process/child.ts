@@ -51,7 +51,7 @@ const transitions: Transitions<ServingState> = {
  * - `spoiled`: an error went uncaught, so the state of this process is unknown. It exits after the work that runs.
  */
 export async function serveWork(
-  load: (secrets: ProcessSecrets) => Promise<LoadedProject | BrokenProject>,
+  load: (secrets: ProcessSecrets, onSlow: (file: string) => void) => Promise<LoadedProject | BrokenProject>,
   now: () => number,
 ): Promise<void> {
   const secrets = new ProcessSecrets()
@@ -76,7 +76,7 @@ export async function serveWork(
     return state !== 'loading'
   })
 
-  const project = await load(secrets)
+  const project = await load(secrets, (file) => send({ type: 'still_loading', file }))
   if ('problems' in project) {
     send({ type: 'load_failed', problems: secrets.problems(project.problems) })
     process.exit(LEFT_IDLE)

@@ -77,7 +77,7 @@ async function keptRows(
   const { signal } = context
   signal.throwIfAborted()
   const name = path.basename(file)
-  const rows = readRowsFile({ path: file, name, fields: schema && fieldsOf(schema) })
+  const rows = readRowsFile({ path: file, assetKey: asset.key, name, fields: schema && fieldsOf(schema) })
   const { value, written } = await keepRows(asset, rows, name, { partition: envelope.partition, signal, store })
   await runChecks(declared, value, signal, checks)
   return written

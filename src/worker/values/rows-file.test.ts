@@ -40,7 +40,7 @@ const row = {
 /** The rows of a file with this name and content, as they are given to a schema. */
 function read(name: string, content: string | Uint8Array, of: StandardSchemaV1 = schema): Promise<unknown[]> {
   fs.writeFileSync(path.join(folder, name), content)
-  return Array.fromAsync(readRowsFile({ path: path.join(folder, name), name, fields: fieldsOf(of) }))
+  return Array.fromAsync(readRowsFile({ path: path.join(folder, name), assetKey: 'raw/orders', name, fields: fieldsOf(of) }))
 }
 
 describe('CSV', () => {
@@ -102,7 +102,7 @@ describe('CSV', () => {
     [
       'as many fields as the header',
       'id,note\n"a\n\nb",1\nc\n',
-      /^row 2 of bad\.csv \(line 5\) has 1 fields, and the header has 2$/,
+      /^row 2 of bad\.csv \(line 5\) has 1 field, and the header has 2$/,
     ],
     ['a closing quote', 'id\n"a\n', /bad\.csv is not CSV: a quote opens in the row of line 2 and is never closed$/],
     ['a field that ends with its quote', 'id\n"a"b\n', /line 2 has "b" behind the closing quote/],
@@ -159,16 +159,28 @@ describe('Parquet', () => {
   })
 
   test('that is cut short is refused', async () => {
-    await expect(read('bad.parquet', 'PAR1')).rejects.toThrow(/^bad\.parquet is not Parquet that can be read: /)
+    await expect(read('bad.parquet', '')).rejects.toMatchObject({
+      message: expect.stringMatching(/^bad\.parquet of raw\/orders is empty: it has 0 bytes/),
+      hint: expect.stringContaining('even if there are no rows'),
+    })
+    await expect(read('bad.parquet', 'id,amount\n')).rejects.toMatchObject({
+      message: 'bad.parquet of raw/orders is not Parquet: it begins with "id,a"',
+      hint: expect.stringContaining('.csv'),
+    })
+    for (const cut of ['PAR1', 'PAR1 the rows, and then the program ended'])
+      await expect(read('bad.parquet', cut)).rejects.toThrow('bad.parquet of raw/orders ends before its footer')
+    await expect(read('bad.parquet', `PAR1${'x'.repeat(40)}PAR1`)).rejects.toThrow(
+      /^bad\.parquet of raw\/orders is Parquet that cannot be read: /,
+    )
   })
 })
 
 test('a file that is not there, or is a folder, is refused with its name', async () => {
   fs.mkdirSync(path.join(folder, 'folder.csv'))
   for (const name of ['none.csv', 'folder.csv'])
-    await expect(Array.fromAsync(readRowsFile({ path: path.join(folder, name), name, fields: undefined }))).rejects.toThrow(
-      `wrote no file ${name}`,
-    )
+    await expect(
+      Array.fromAsync(readRowsFile({ path: path.join(folder, name), assetKey: 'raw/orders', name, fields: undefined })),
+    ).rejects.toThrow(`wrote no file ${name}`)
 })
 
 test('text that is not UTF-8 is refused', async () => {

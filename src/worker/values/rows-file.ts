@@ -1,6 +1,7 @@
-import { createReadStream, statSync } from 'node:fs'
+import { closeSync, createReadStream, openSync, readSync, statSync } from 'node:fs'
 import { isServoError, messageOf } from '../../lib/error.ts'
 import { isObject } from '../../lib/is-object.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { DAY_MS } from '../../lib/time.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
 import type { RowField } from '../../sdk/columns.ts'
@@ -13,6 +14,8 @@ import { CalendarDay, expected, fromJson, fromParquet, fromText, MISFIT } from '
 /** A file of rows that a program wrote. */
 export interface WrittenRows {
   readonly path: string
+  /** The asset whose rows they are. */
+  readonly assetKey: string
   /** What errors call it. */
   readonly name: string
   /** What the schema of the rows takes, as far as it is known. Text and JSON have fewer types than code. */
@@ -43,7 +46,9 @@ async function* csvRows({ path, name, fields }: WrittenRows): AsyncGenerator<Dat
     }
     row++
     if (texts.length !== header.length)
-      throw badRow(`row ${row} of ${name} (line ${line}) has ${texts.length} fields, and the header has ${header.length}`)
+      throw badRow(
+        `row ${row} of ${name} (line ${line}) has ${counted(texts.length, 'field')}, and the header has ${header.length}`,
+      )
     yield Object.fromEntries(
       header.map((field, i) => {
         const text = texts[i]
@@ -133,7 +138,41 @@ const parsers = {
   dateFromDays: (days: number): Date => new CalendarDay(days * DAY_MS),
 }
 
-async function* parquetRows({ path, name, fields }: WrittenRows): AsyncGenerator<DataRow> {
+const MAGIC = 'PAR1'
+
+/** What a Parquet library says of a file that is not Parquet at all helps nobody. */
+function checkParquet({ path, name, assetKey }: WrittenRows): void {
+  const unreadable = (what: string, hint: string): Error => invalid('output_unreadable', `${name} of ${assetKey} ${what}`, hint)
+  const { size } = statSync(path)
+  if (size === 0)
+    throw unreadable(
+      'is empty: it has 0 bytes, and a Parquet file without rows still names its columns',
+      'Write it with a Parquet library, even if there are no rows, and close it before the program ends.',
+    )
+  const [begin, end] = [textAt(path, 0), textAt(path, size - MAGIC.length)]
+  if (begin !== MAGIC)
+    throw unreadable(
+      `is not Parquet: it begins with ${JSON.stringify(begin)}`,
+      `Write Parquet, or end the name in \`output\` with what the program writes: .csv or .ndjson.`,
+    )
+  if (end !== MAGIC || size < 3 * MAGIC.length)
+    throw unreadable('ends before its footer', 'Close the file before the program ends: the footer is written last.')
+}
+
+/** As many characters as the mark of Parquet has. */
+function textAt(path: string, from: number): string {
+  const file = openSync(path, 'r')
+  try {
+    const bytes = Buffer.alloc(MAGIC.length)
+    return bytes.subarray(0, readSync(file, bytes, 0, bytes.length, Math.max(0, from))).toString('latin1')
+  } finally {
+    closeSync(file)
+  }
+}
+
+async function* parquetRows(written: WrittenRows): AsyncGenerator<DataRow> {
+  const { path, name, assetKey, fields } = written
+  checkParquet(written)
   // Loaded when first used, as in stored-values.ts.
   const { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } = await import('hyparquet')
   try {
@@ -150,7 +189,7 @@ async function* parquetRows({ path, name, fields }: WrittenRows): AsyncGenerator
     if (isServoError(error)) throw error
     throw invalid(
       'output_unreadable',
-      `${name} is not Parquet that can be read: ${messageOf(error)}`,
+      `${name} of ${assetKey} is Parquet that cannot be read: ${messageOf(error)}`,
       'Write it with Snappy, gzip, Brotli, Zstandard or no compression, and close it before the program ends.',
     )
   }

@@ -61,7 +61,7 @@ test('a backfill is previewed, created, waited for and retried by commands; kill
   const before = made().length
   await next.says(new RegExp(`${id} {2}failed {2}59 of 60 partitions, 1 failed`))
   const retried = await project.servo('backfills', 'retry-failed', id, '--wait')
-  expect([retried.code, retried.stdout]).toEqual([0, expect.stringContaining('succeeded  1 of 1 partitions')])
+  expect([retried.code, retried.stdout]).toEqual([0, expect.stringContaining('succeeded  1 of 1 partition\n')])
   expect(made().slice(before)).toEqual(['2024-01-07'])
   const { backfills } = (await project.json('backfills', 'list')) as { backfills: Shown[] }
   expect(backfills.map(({ state }) => state)).toEqual(['SUCCEEDED', 'FAILED'])

@@ -12,6 +12,7 @@ export const several = asset('several', {
   run: () => Promise.any([Promise.reject(new RangeError('the first')), Promise.reject(new Error('the second'))]),
 })
 export const text = asset('text', { group, run: () => { throw 'just text' } })
+export const facts = asset('facts', { group, run: () => { throw new Error('refused', { cause: { code: 42, shop: 'eu' } }) } })
 export const nothing = asset('nothing', { group, run: () => Promise.reject() })
 export const none = asset('none', { group, run: () => { throw null } })
 export const dated = asset('dated', { group, run: () => ({ rows: [{}, { at: new Date() }] }) })
@@ -76,6 +77,7 @@ test('[R5] a task that throws shows type, code, own frames and causes: as it hap
     expect(text).toContain(
       '"just text" was thrown instead of an Error. Write throw new Error(text), so that the report has a stack.',
     )
+    expect(text).toContain('caused by {"code":42,"shop":"eu"}\n')
     expect(text).toContain('undefined was thrown instead of an Error.')
     expect(text).toContain('null was thrown instead of an Error.')
     expect(text).toContain('round \\u001b[31mand\\u0007 round')

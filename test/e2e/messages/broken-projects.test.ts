@@ -48,6 +48,13 @@ const BROKEN: readonly (readonly [string, Readonly<Record<string, string | null>
   ],
   ['a module that throws a text', { 'assets/a.ts': "import '../lib/b.ts'\n", 'lib/b.ts': "throw 'no database'\n" }],
   [
+    'a module that waits for something that never comes',
+    {
+      'assets/a.ts': "import { token } from '../lib/token.ts'\nexport { token }\n",
+      'lib/token.ts': 'const settings = {}\nexport const token = await new Promise(() => {})\nexport { settings }\n',
+    },
+  ],
+  [
     'modules that import each other',
     {
       'assets/a.ts': sdk('asset', "import { b } from './b.ts'\nexport const a = asset('a', { deps: [b], run: () => 1 })"),

@@ -23,6 +23,7 @@ export const inbox = sensor.push('inbox', {
 const WITHOUT_STATE: readonly string[] = [
   '',
   'rum',
+  'version',
   'runs',
   'runs lst',
   'help runs lgs',
@@ -111,6 +112,7 @@ const WITH_SERVER: readonly string[] = [
   'why run run_a',
   'why asset who',
   'why schedule nightly --at noon',
+  'why schedule weekly',
   'query .:spaced',
   'dev --port 0',
 ]

@@ -38,7 +38,7 @@ test('servo check says that a project is fine, and writes nothing', async () => 
   expect(fs.existsSync(project.file('.servo'))).toBe(false)
 })
 
-test('servo check lists every problem: types, graph, crons, queries, variables', async () => {
+test('servo check lists every problem: types, graph, crons, queries, scripts, env files, variables', async () => {
   const project = projectOf({
     'tsconfig.json': TSCONFIG,
     'package.json': '{ "type": "module" }',
@@ -69,7 +69,8 @@ const db = resource('db', { config: z.object({ dsn: quotes }), secrets: ['dsn'],
 export const c = asset('c', { resources: { api, db }, run: () => 1 })
 export const hook = sensor.push('hook', { source: webhook({ path: 'shop', schema: z.object({}), secret: ['NEW_SIGN', 'OLD_SIGN'], verify: 'token' }), on: () => [] })
 `,
-    '.env': 'SERVO_API_PORT=80\nSERVO_DB_DSN=canary-51c0\n',
+    'assets/bad-script.ts': `import { command } from 'servo-flow'\nexport const d = command('d', { run: ['python3', 'ml/tain.py'] })\n`,
+    '.env': 'SERVO_API_PORT=80\nSERVO_DB_DSN=canary-51c0\nunfinished line\n',
   })
   const { code, stdout, stderr } = await project.servo('check', '--json')
   // What modules print is not part of the answer.
@@ -77,11 +78,13 @@ export const hook = sensor.push('hook', { source: webhook({ path: 'shop', schema
   const { ok, problems, checked, unchecked } = JSON.parse(stdout)
   const found = problems.map(({ file, line, code, message }: Record<string, string>) => `${file}:${line} ${code} ${message}`)
   expect(found).toEqual([
+    '.env:3 bad_env_file not NAME=value',
     expect.stringMatching(/^assets\/bad-cron\.ts:2 invalid_definition .*61/),
     expect.stringMatching(/^assets\/bad-env\.ts:3 missing_variable resource api needs SERVO_API_URL$/),
     expect.stringMatching(/^assets\/bad-env\.ts:5 bad_variable resource db .*: dsn: cannot use \[redacted SERVO_DB_DSN\]$/),
     expect.stringMatching(/^assets\/bad-env\.ts:7 missing_variable sensor hook needs NEW_SIGN or OLD_SIGN$/),
     expect.stringMatching(/^assets\/bad-graph\.ts:\d cycle /),
+    'assets/bad-script.ts:2 missing_file d runs ml/tain.py, which does not exist',
     expect.stringMatching(/^assets\/bad-sql\.ts:5 bad_query wrong: Binder Error: Referenced column "amuont" not found/),
     expect.stringMatching(/^assets\/bad-sql\.ts:9 bad_query short: the query does not return rest, which the schema requires$/),
     expect.stringMatching(/^assets\/bad-types\.ts:2 type_error Type 'string' is not assignable to type 'number'\. \(TS2322\)$/),
@@ -96,7 +99,7 @@ export const hook = sensor.push('hook', { source: webhook({ path: 'shop', schema
     "error: assets/bad-types.ts:2:14  Type 'string' is not assignable to type 'number'. (TS2322)\n",
   )
   expect(words.stdout).toMatch(
-    /not checked: the query of late: .*\n8 problems {2}checked \d+ assets, 5 queries, 0 schedules, 1 sensor, /,
+    /not checked: the query of late: .*\n10 problems {2}checked \d+ assets, 5 queries, 0 schedules, 1 sensor, /,
   )
 })
 

@@ -2,9 +2,16 @@ import { expect, test } from 'vitest'
 import { projectOf } from '../support/project.ts'
 import { shell } from '../support/servo.ts'
 
-const ASSETS = `import { asset, keys } from 'servo-flow'
+const ASSETS = `import { asset, keys, run, schedule, sensor, webhook } from 'servo-flow'
+import { z } from 'zod'
 export const orders = asset('raw/orders', { run: () => 1 })
 export const regions = asset('raw/regions', { partitions: keys(['eu:north', 'eu:south', 'us']), run: () => 1 })
+export const nightly = schedule('nightly', { cron: '0 5 * * *', select: [orders] })
+export const weekly = schedule('weekly', { cron: '0 5 * * MON', select: [orders] })
+export const inbox = sensor.push('inbox', {
+  source: webhook({ path: 'inbox', verify: 'none', schema: z.object({ id: z.number() }) }),
+  on: ({ id }) => run(orders, { key: String(id) }),
+})
 `
 
 /** Completes a line as bash does, and prints what it would offer, sorted, on one line. */
@@ -28,7 +35,7 @@ const tabs = async (dir: string, ...lines: readonly string[]): Promise<string[]>
   return offered
 }
 
-test('bash completes commands, flags, assets, partitions and runs, from the server or from disk, whatever the code is like', async () => {
+test('bash completes commands, flags, assets, partitions, runs, schedules and sensors, from the server or from disk, whatever the code is like', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   const dev = await project.dev('--run', 'raw/orders')
   await dev.says(/succeeded/)
@@ -52,6 +59,9 @@ test('bash completes commands, flags, assets, partitions and runs, from the serv
       'servo run raw/regions --partition=eu:s',
       'servo partitions why raw/regions u',
       `servo runs show ${run_id.slice(0, 8)}`,
+      'servo schedules pause nightly ',
+      'servo why schedule n',
+      'servo sensors send ',
     ),
   ).toEqual([
     'run runs',
@@ -70,21 +80,26 @@ test('bash completes commands, flags, assets, partitions and runs, from the serv
     'south',
     'us',
     run_id,
+    'weekly',
+    'nightly',
+    'inbox',
   ])
 
   dev.kill('SIGINT')
   await dev.ended
   project.write('assets/all.ts', 'console.log("loaded"); throw new Error("broken")\n')
-  const [assets, partitions, ...nothing] = await tabs(
+  const [assets, partitions, schedules, ...nothing] = await tabs(
     project.dir,
     'servo assets show raw/',
     'servo run raw/regions --partition eu',
+    'servo schedules show ',
     'servo run raw/orders --key ',
     `servo runs show --project ${project.file('nowhere')} `,
   )
-  expect({ assets, partitions, nothing }).toEqual({
+  expect({ assets, partitions, schedules, nothing }).toEqual({
     assets: 'raw/orders raw/regions',
     partitions: 'eu:north eu:south',
+    schedules: 'nightly weekly',
     nothing: [],
   })
 })

@@ -126,9 +126,27 @@ export function notBegun(error: unknown): AttemptResultInput {
 }
 
 /** The result of an attempt whose report no event can hold. It would be the same the next time, so it is not retried. */
-export function notRecorded(error: unknown): AttemptResultInput {
-  const message = `What the attempt reported cannot be recorded.\n${toldBy(error)}`
+export function notRecorded(error: unknown, assetKey: string, reported: AttemptResultInput): AttemptResultInput {
+  const isLarge = isServoError(error, 'invalid') && error.code === 'too_large'
+  const message = isLarge ? tooMuch(assetKey, reported) : `What ${assetKey} reported cannot be recorded.\n${toldBy(error)}`
   return { outcome: 'FAILED', error: { category: 'invalid', message, retryable: false } }
+}
+
+/** Names what takes the most room: everything else that an attempt reports is a few lines. */
+function tooMuch(assetKey: string, { output, partition_keys_added, partition_keys_removed }: AttemptResultInput): string {
+  const parts = [
+    [
+      'metadata',
+      output?.metadata,
+      'Keep facts and links in metadata, and store the data itself: return it, or write it to a file.',
+    ],
+    ['check results', output?.checks, 'Report counts and a few examples in checks, and store the rest as an asset of its own.'],
+    ['partition keys', [partition_keys_added, partition_keys_removed], 'Add or remove fewer keys at a time.'],
+  ] as const
+  const sized = parts.map(([what, value, hint]) => ({ what, hint, bytes: Buffer.byteLength(JSON.stringify(value ?? null)) }))
+  const { what, hint, bytes } = sized.reduce((most, each) => (each.bytes > most.bytes ? each : most))
+  const size = (bytes / 2 ** 20).toFixed(1)
+  return `${assetKey} reported ${size} MiB of ${what}; everything that an attempt reports may have 1 MiB together. ${hint}`
 }
 
 const toldBy = (error: unknown): string =>

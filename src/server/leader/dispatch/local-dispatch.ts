@@ -140,7 +140,8 @@ export class LocalDispatch {
       await report(result)
     } catch (error) {
       // A leader that was deposed, or is ending, records nothing more; the next one finds the attempt lost.
-      if (isServoError(error, 'invalid')) await report(notRecorded(error)).catch(() => undefined)
+      if (isServoError(error, 'invalid'))
+        await report(notRecorded(error, task?.asset_key ?? dispatch.task_key, result)).catch(() => undefined)
     }
     this.#ended.delete(dispatch.attempt_id)
   }

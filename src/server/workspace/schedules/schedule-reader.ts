@@ -74,7 +74,10 @@ export class ScheduleReader {
       [...all.all()].map((row) => row.schedule_name),
     )
     throw new ServoError('not_found', 'no_such_schedule', `schedule ${JSON.stringify(idOrName.slice(0, 255))} not found`, {
-      hint: meant === undefined ? '`servo schedules list` lists all schedules.' : `Did you mean ${meant}?`,
+      hint:
+        meant === undefined
+          ? '`servo schedules list` lists all schedules. Those that the project declares are on record once servo dev has started.'
+          : `Did you mean ${meant}?`,
     })
   }
 

@@ -4,6 +4,7 @@ import type {
   PartitionQuery,
   PartitionStatus,
   PartitionSummary,
+  Selections,
   StaleQuery,
   StatusApi,
   Why,
@@ -92,7 +93,7 @@ export class Statuses implements StatusApi {
     })
   }
 
-  async summaries(select: string | undefined): Promise<readonly PartitionSummary[]> {
+  async summaries(select: Selections): Promise<readonly PartitionSummary[]> {
     const keys = this.#assets(select)
     const moment = await this.#current.of(keys)
     const { staleness, counts } = moment
@@ -195,8 +196,8 @@ export class Statuses implements StatusApi {
     return found
   }
 
-  #assets(select: string | undefined): readonly string[] {
-    return selectedAssets(this.#options.graph().graph, select === undefined ? [] : [select])
+  #assets(select: Selections): readonly string[] {
+    return selectedAssets(this.#options.graph().graph, [select ?? []].flat())
   }
 
   async #page(
