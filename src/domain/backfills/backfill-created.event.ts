@@ -66,6 +66,8 @@ export const BackfillCreated = defineEvent({
       ? `backfill_retry:${backfill.parent_backfill_id}:${backfill.client_request_id}`
       : `backfill_create:${backfill.client_request_id}`,
   dedup: 'structure',
+  // Its first chunks may be thousands of tasks, which nobody who creates a backfill wants to wait for.
+  answeredFirst: true,
   about: (backfill) => ({ owner: 'backfills', id: backfill.backfill_id }),
   reads: (backfill) => [
     { table: backfillRequests, key: [requestKey(backfill.client_request_id, backfill.parent_backfill_id)] },
