@@ -24,7 +24,7 @@ const CHUNK = 1_000
 const AT_A_TIME = 2
 const CREATED = quick ? 3 : 11
 const PAUSES = quick ? 1 : 5
-const LOOK_EVERY_MS = 250
+const LOOK_EVERY_MS = 100
 const START = Date.UTC(2020, 0, 1)
 const ASSET = `import { asset, minutely } from 'servo-flow'
 export const minutes = asset('minutes', { partitions: minutely({ start: '2020-01-01T00:00' }), run: () => undefined })
