@@ -44,6 +44,13 @@ export type BackfillCancelBody = z.infer<typeof backfillCancelBody>
 export const backfillRetryBody = z.object({ ...how, ...request }).strict()
 export type BackfillRetryBody = z.infer<typeof backfillRetryBody>
 
+/** What a backfill goes on with; what is absent stays. `priority` is that of runs that are planned from now on. */
+export const backfillChangesBody = z
+  .object({ ...how, stop_after_failures: how.stop_after_failures.nullable(), ...request })
+  .strict()
+  .refine(({ request_id: _, ...changes }) => Object.keys(changes).length > 0, 'changes nothing')
+export type BackfillChangesBody = z.infer<typeof backfillChangesBody>
+
 const page = { limit: z.coerce.number().int().min(1).max(1_000).default(50), cursor: z.string().max(2_048).optional() }
 
 export const backfillQuery = z.object({ ...page, state: z.enum(backfillStates).optional(), asset: id.optional() })
@@ -146,6 +153,7 @@ export interface BackfillsApi {
   chunks(backfillId: string, query: ChunkQuery): Promise<ChunkPage>
   pause(backfillId: string, body: BackfillSwitchBody, user: string, expected?: number): Promise<AcceptedBackfill>
   resume(backfillId: string, body: BackfillSwitchBody, user: string, expected?: number): Promise<AcceptedBackfill>
+  update(backfillId: string, body: BackfillChangesBody, user: string, expected?: number): Promise<AcceptedBackfill>
   cancel(backfillId: string, body: BackfillCancelBody, user: string, expected?: number): Promise<AcceptedBackfill>
   retryFailed(backfillId: string, body: BackfillRetryBody, user: string): Promise<CreatedBackfill>
 }

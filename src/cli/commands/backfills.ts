@@ -12,7 +12,7 @@ import { SECOND_MS } from '../../lib/time.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
 import { ask, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { choiceOf, limitFlag, wholeNumber } from '../flags.ts'
+import { badFlag, choiceOf, limitFlag, wholeNumber } from '../flags.ts'
 import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime } from '../show-run.ts'
@@ -25,6 +25,7 @@ export interface BackfillFlags extends ProjectFlags, PartitionFlags {
   priority?: string
   stopAfterFailures?: string
   skipExisting?: boolean
+  force?: boolean
   newestFirst?: boolean
   key?: string
   wait?: boolean
@@ -33,14 +34,16 @@ export interface BackfillFlags extends ProjectFlags, PartitionFlags {
 const number = (flag: string, text: string | undefined, min: number, max: number): number | undefined =>
   text === undefined ? undefined : wholeNumber(flag, text, { min, max })
 
+/** How it goes on. */
+const howOf = (flags: Pick<BackfillFlags, 'concurrency' | 'priority' | 'stopAfterFailures'>) => ({
+  max_concurrent_runs: number('--concurrency', flags.concurrency, 1, 1_000),
+  priority: number('--priority', flags.priority, -1_000, 1_000),
+  stop_after_failures: number('--stop-after-failures', flags.stopAfterFailures, 1, 1_000_000),
+})
+
 /** What flags say of a backfill; what they do not name is left to the server. */
 function bodyOf(assets: string[], flags: BackfillFlags): BackfillPreviewBody {
-  const numbers = {
-    chunk_size: number('--chunk-size', flags.chunkSize, 1, 10_000),
-    max_concurrent_runs: number('--concurrency', flags.concurrency, 1, 1_000),
-    priority: number('--priority', flags.priority, -1_000, 1_000),
-    stop_after_failures: number('--stop-after-failures', flags.stopAfterFailures, 1, 1_000_000),
-  }
+  const numbers = { chunk_size: number('--chunk-size', flags.chunkSize, 1, 10_000), ...howOf(flags) }
   return {
     assets,
     partitions: selectorOf(flags),
@@ -231,6 +234,25 @@ export async function showBackfill(id: string, flags: ProjectFlags): Promise<voi
     value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
   )
   for (const line of alignRows(rows)) print(`  ${line}`)
+}
+
+interface ChangeFlags extends ProjectFlags {
+  concurrency?: string
+  priority?: string
+  stopAfterFailures?: string
+  key?: string
+  expectedStateVersion?: string
+}
+
+export async function changeBackfill(id: string, flags: ChangeFlags): Promise<void> {
+  const expected = number('--expected-state-version', flags.expectedStateVersion, 1, 2_147_483_647)
+  const changes = withoutUndefined(howOf(flags))
+  if (Object.keys(changes).length === 0)
+    throw badFlag('change what?', 'Give --concurrency, --priority or --stop-after-failures.')
+  const body = { ...changes, ...(flags.key !== undefined && { request_id: flags.key }) }
+  const done = await tell(flags, ({ backfills }) => backfills.update(id, body, currentUser(), expected))
+  if (flags.json) printJson(done)
+  else print(`${done.backfill_id}: ${done.message}`)
 }
 
 interface SwitchFlags extends ProjectFlags {

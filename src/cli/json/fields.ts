@@ -178,6 +178,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'backfills show': ['backfill', 'assets'],
   'backfills pause': CHANGED_BACKFILL,
   'backfills resume': CHANGED_BACKFILL,
+  'backfills change': CHANGED_BACKFILL,
   'backfills cancel': CHANGED_BACKFILL,
   'backfills retry-failed': CREATED_BACKFILL,
   'schedules list': SCHEDULE,

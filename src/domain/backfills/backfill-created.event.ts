@@ -138,6 +138,7 @@ export const BackfillCreated = defineEvent({
       state_changed_at: at,
       state_changed_by: null,
       state_reason: null,
+      settings_version: null,
       change_requests: [],
       planned_chunks: 0,
       succeeded_chunks: 0,
