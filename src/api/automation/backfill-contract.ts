@@ -110,6 +110,13 @@ export interface BackfillPreview {
   /** The first partitions that would run, and how many the first chunk has. */
   readonly first_chunk: { readonly partitions: number; readonly keys: readonly string[] } | null
   readonly left_out: readonly { readonly asset_key: string; readonly partitions: number; readonly why: string }[]
+  /** What it reads that neither exists nor is made by it: with any of these it is not created. The first keys, and how many there are. */
+  readonly missing_inputs: readonly {
+    readonly asset_key: string
+    readonly upstream: string
+    readonly partitions: number
+    readonly first: readonly string[]
+  }[]
   /** How long it would take by what its tasks usually take; null if that is not known. */
   readonly estimate_ms: number | null
   /** Says so if there is nothing to do. */

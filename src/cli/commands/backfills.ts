@@ -10,6 +10,7 @@ import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { backfillStates } from '../../domain/backfills/backfills.table.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { inputsInWords } from '../../server/workspace/backfills/missing-inputs.ts'
 import { ask, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
 import { badFlag, choiceOf, limitFlag, wholeNumber } from '../flags.ts'
@@ -60,7 +61,8 @@ export async function previewBackfill(assets: string[], flags: BackfillFlags): P
 }
 
 function showPreview(preview: BackfillPreview): void {
-  const { assets, total_partitions, total_chunks, stages, first_chunk, left_out, estimate_ms, nothing_to_do } = preview
+  const { assets, total_partitions, total_chunks, stages, first_chunk, left_out, missing_inputs, estimate_ms, nothing_to_do } =
+    preview
   if (nothing_to_do !== null) {
     print(printable(nothing_to_do))
     return
@@ -82,6 +84,7 @@ function showPreview(preview: BackfillPreview): void {
   if (first_chunk !== null && first_chunk.keys.length > 0) print(`first: ${printable(first_chunk.keys.join(', '))}`)
   for (const { asset_key, partitions, why } of left_out)
     print(colours.dim(`left out: ${printable(asset_key)}, ${partitions} ${why}`))
+  for (const missing of missing_inputs) print(colours.yellow(`cannot run: ${printable(inputsInWords(missing))}`))
 }
 
 const duration = (ms: number): string => {

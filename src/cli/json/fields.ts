@@ -170,6 +170,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
     'stages',
     'first_chunk',
     'left_out',
+    'missing_inputs',
     'estimate_ms',
     'nothing_to_do',
   ],

@@ -13,6 +13,7 @@ import type { Knowledge } from '../knowledge.ts'
 import type { Statuses } from '../status/statuses.ts'
 import { usualDurations } from '../usual-durations.ts'
 import type { FoundBackfill } from './backfill-reader.ts'
+import { type MissingInputs, missingInputs } from './missing-inputs.ts'
 
 /** Keys of the first chunk that a preview shows. */
 const SHOWN_KEYS = 10
@@ -21,6 +22,7 @@ const DEFAULT_CONCURRENCY = 2
 /** What a request means now, settled: as the event that creates it has it. */
 export interface SettledBackfill extends Pick<NewBackfill, 'as_of' | 'stages' | 'dynamic_keys' | 'graph_version'> {
   readonly left_out: BackfillPreview['left_out']
+  readonly missing_inputs: MissingInputs
 }
 
 /** Finds out which partitions a request means at this moment. */
@@ -48,7 +50,8 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
       ...(existing > 0 ? [{ asset_key, partitions: existing, why: 'materialized already' }] : []),
     ]
   })
-  return { ...frozen(known, chosen, body.chunk_size, body.newest_first), left_out }
+  const missing_inputs = await missingInputs(known, statuses, chosen)
+  return { ...frozen(known, chosen, body.chunk_size, body.newest_first), left_out, missing_inputs }
 }
 
 /** What failed in a backfill, and what was skipped because of that. */
@@ -80,6 +83,7 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
       chunk_size,
     })),
     left_out: [],
+    missing_inputs: [],
   }
 }
 
@@ -88,7 +92,7 @@ function frozen(
   chosen: ChosenPositions,
   chunkSize: number | undefined,
   newestFirst: boolean | undefined,
-): Omit<SettledBackfill, 'left_out'> {
+): Omit<SettledBackfill, 'left_out' | 'missing_inputs'> {
   const { graph, version } = known.graph.get()
   const now = known.now()
   const partitions = known.graph.partitions()
@@ -157,6 +161,7 @@ export async function previewOf(
     stages: stages.map(({ all: _, ...shown }) => shown),
     first_chunk: first === undefined ? null : firstChunk(known, settled, first, body.newest_first ?? false),
     left_out: settled.left_out,
+    missing_inputs: settled.missing_inputs,
     estimate_ms: await estimate(known, assets, body.max_concurrent_runs ?? DEFAULT_CONCURRENCY),
     nothing_to_do: total_partitions > 0 ? null : nothingToDo(settled.left_out),
   }

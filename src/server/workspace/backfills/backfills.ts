@@ -29,6 +29,7 @@ import { checkStateVersion, refusedTransition } from '../state-version.ts'
 import type { Statuses } from '../status/statuses.ts'
 import { nothingToDo, previewOf, type SettledBackfill, settle, settleRetry } from './asked-backfill.ts'
 import { BackfillReader, shownState } from './backfill-reader.ts'
+import { inputsMissing } from './missing-inputs.ts'
 
 const DEFAULT_CONCURRENCY = 2
 /** Whatever somebody asks for by hand goes first: that has 0 unless it says otherwise. */
@@ -210,7 +211,8 @@ export class Backfills extends BackfillReader implements BackfillsApi {
     return await this.#turns.run(async () => {
       const before = request_id === undefined ? undefined : await this.#madeBy(request, parent, request_fingerprint)
       if (before !== undefined) return before
-      const { left_out, ...frozen } = await settled()
+      const { left_out, missing_inputs, ...frozen } = await settled()
+      if (missing_inputs.length > 0) throw inputsMissing(missing_inputs)
       const now = this.#known.now()
       if (frozen.stages.length === 0)
         return nothing(parent === undefined ? nothingToDo(left_out) : 'nothing to do: nothing failed', now, request)
