@@ -69,7 +69,7 @@ export type WireBackfill = Omit<WireRow<typeof backfills>, 'state' | 'change_req
   /** When it ends if it goes on like this; null if that is not known, or not to be expected. */
   readonly expected_end: string | null
 }
-export type WireBackfillAsset = WireRow<typeof backfillAssets>
+export type WireBackfillAsset = Omit<WireRow<typeof backfillAssets>, 'positions'>
 
 export type WireChunk = WireRow<typeof backfillChunks> & {
   /** PLANNED until its run starts, then RUNNING, then its outcome. */

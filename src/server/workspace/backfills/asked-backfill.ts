@@ -7,7 +7,8 @@ import { selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { toIso } from '../../../lib/time.ts'
 import type { PartitionDefinition } from '../../../partitions/definition.ts'
-import { intersection, packSpans, type Spans, slice, union, unpackSpans } from '../../../partitions/spans.ts'
+import { packSet, unpackSet } from '../../../partitions/packed-set.ts'
+import { intersection, type Spans, slice, union } from '../../../partitions/spans.ts'
 import { checkSelection } from '../check-selection.ts'
 import type { Knowledge } from '../knowledge.ts'
 import type { Statuses } from '../status/statuses.ts'
@@ -78,7 +79,7 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
     }),
     graph_version: backfill.graph_version,
     stages: stages.map(({ own, partitions, chunk_size }) => ({
-      assets: own.map(({ asset_key, positions: failed }) => ({ asset_key, positions: packSpans(failed) })),
+      assets: own.map(({ asset_key, positions: failed }) => ({ asset_key, positions: packSet(failed) })),
       partitions,
       chunk_size,
     })),
@@ -142,14 +143,14 @@ export async function previewOf(
   const partitions = known.graph.partitions()
   const assets = settled.stages.flatMap((stage) =>
     stage.assets.map(({ asset_key, positions: numbers }) => {
-      const positions = unpackSpans(numbers)
+      const positions = unpackSet(numbers)
       const set = partitions.of(asset_key)
       const keyAt = (index: number): string | null => (set.definition === undefined ? null : set.at(positions.at(index)))
       return { asset_key, partitions: positions.count, first: keyAt(0), last: keyAt(positions.count - 1) }
     }),
   )
   const stages = settled.stages.map(({ assets: own, chunk_size }) => {
-    const all = union(own.map(({ positions }) => unpackSpans(positions)))
+    const all = union(own.map(({ positions }) => unpackSet(positions)))
     return { assets: own.map(({ asset_key }) => asset_key), chunk_size, chunks: Math.ceil(all.count / chunk_size), all }
   })
   const [first] = stages
@@ -183,7 +184,7 @@ function firstChunk(
 ): BackfillPreview['first_chunk'] {
   const chunk = newestFirst ? slice(all, all.count - chunk_size, all.count) : slice(all, 0, chunk_size)
   const own = settled.stages[0]?.assets ?? []
-  const pairs = own.map(({ positions }) => intersection(chunk, unpackSpans(positions)).count)
+  const pairs = own.map(({ positions }) => intersection(chunk, unpackSet(positions)).count)
   const set = known.graph.partitions().of(assets[0] ?? '')
   const keys = Array.from({ length: Math.min(SHOWN_KEYS, chunk.count) }, (_, i) => set.at(chunk.at(i)))
   return { partitions: pairs.reduce((sum, count) => sum + count, 0), keys: set.definition === undefined ? [] : keys }
