@@ -67,9 +67,7 @@ function showPreview(preview: BackfillPreview): void {
     print(printable(nothing_to_do))
     return
   }
-  print(
-    `${total_partitions} partitions in ${total_chunks} runs${estimate_ms === null ? '' : `, about ${duration(estimate_ms)}`}`,
-  )
+  print(`${sizeText(total_partitions, total_chunks)}${estimate_ms === null ? '' : `, about ${duration(estimate_ms)}`}`)
   const sizeOf = (key: string): number | undefined => stages.find((stage) => stage.assets.includes(key))?.chunk_size
   printTable(
     headsOf(['asset', 'partitions', 'chunk', 'from', 'to']),
@@ -86,6 +84,9 @@ function showPreview(preview: BackfillPreview): void {
     print(colours.dim(`left out: ${printable(asset_key)}, ${partitions} ${why}`))
   for (const missing of missing_inputs) print(colours.yellow(`cannot run: ${printable(inputsInWords(missing))}`))
 }
+
+const sizeText = (partitions: number, runs: number): string =>
+  `${partitions} ${partitions === 1 ? 'partition' : 'partitions'} in ${runs} ${runs === 1 ? 'run' : 'runs'}`
 
 const duration = (ms: number): string => {
   const seconds = Math.round(ms / SECOND_MS)
@@ -118,9 +119,7 @@ async function created(
   if (flags.wait && isLive) await waitFor(made.backfill_id, flags)
   else if (flags.json) printJson(made)
   else
-    print(
-      `${made.backfill_id}  ${made.total_partitions} partitions in ${made.total_chunks} runs${made.created ? '' : ', created before'}`,
-    )
+    print(`${made.backfill_id}  ${sizeText(made.total_partitions, made.total_chunks)}${made.created ? '' : ', created before'}`)
 }
 
 /** Often enough to see it move; a backfill takes longer than a run. */

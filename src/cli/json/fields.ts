@@ -266,6 +266,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'sensors delete': CHANGED_SENSOR,
   'why schedule': WHY,
   'why sensor': WHY,
+  'why backfill': WHY,
   'why run': WHY,
   'why asset': WHY,
   conflicts: [

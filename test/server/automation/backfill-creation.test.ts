@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { DispatchEnvelope } from '../../../src/contract/dispatch.ts'
+import type { WhyAnswer } from '../../../src/domain/why/reasons.ts'
+import { whyInWords } from '../../../src/domain/why/words.ts'
 import { openSegment } from '../../../src/engine/ledger/segment.ts'
 import { SECOND_MS } from '../../../src/lib/time.ts'
 import { Led } from '../led.ts'
@@ -34,6 +36,7 @@ async function open(failing: (task: string) => boolean = () => false) {
   return { led, over }
 }
 
+const inWords = (answer: WhyAnswer): string[] => whyInWords(answer, 'UTC').map(({ text }) => text)
 const range = (start: string, end: string) => ({ type: 'range', start, end })
 
 describe('a backfill that is created', () => {
@@ -89,6 +92,8 @@ describe('a backfill that is created', () => {
     const change = (changes: object, query = '') => led.ask('PATCH', `/backfills/${body.backfill_id}${query}`, changes)
     await led.clock.advance(5)
     expect((await shown()).active_chunks).toHaveLength(1)
+    const why = async () => inWords((await led.get(`/why/backfill/${body.backfill_id}`)).body)[0]
+    expect(await why()).toMatch(/is running: 1 of at most 1 runs is under way: run_/)
     expect(await change({ max_concurrent_runs: 4, request_id: 'c' })).toMatchObject({
       status: 202,
       body: { message: 'backfill changed', state: 'RUNNING', state_version: 2 },
@@ -105,6 +110,10 @@ describe('a backfill that is created', () => {
     for (const bad of [{}, { request_id: 'r' }, { max_concurrent_runs: 0 }, { chunk_size: 3 }])
       expect((await change(bad)).status).toBe(400)
     expect(await shown()).toMatchObject({ priority: 7, settings_version: 4 })
+    await led.post(`/backfills/${body.backfill_id}/pause`, { reason: 'too hot' })
+    expect(await why()).toMatch(/waits: paused by \w+ at .*: too hot$/)
+    await led.post(`/backfills/${body.backfill_id}/cancel`, {})
+    expect(await why()).toMatch(/waits: .*cancel/)
   })
 
   test('of which 3 of 3,000 partitions failed is retried with exactly those 3; the same request is the same child', async () => {
@@ -118,6 +127,12 @@ describe('a backfill that is created', () => {
     })
     expect(body).toMatchObject({ total_partitions: 3_000, total_chunks: 6 })
     expect(await over(body.backfill_id)).toMatchObject({ state: 'FAILED', succeeded_partitions: 2_997, failed_partitions: 3 })
+    expect(inWords((await led.get(`/why/backfill/${body.backfill_id}`)).body)).toEqual([
+      expect.stringMatching(/^bf_\w+ failed at 20.*: days\[2011-02-03\] and 2 more failed$/),
+      '3,000 of 3,000 partitions have ended, 2,997 of them well; 6 of 6 chunks are planned',
+      `retry what failed: servo backfills retry-failed ${body.backfill_id}`,
+      expect.stringMatching(/^because \w+ requested it at /),
+    ])
     isRepaired = true
     const before = led.workers.started.length
     const retry = () => led.post(`/backfills/${body.backfill_id}/retry-failed`, { request_id: 'again' })
@@ -126,5 +141,7 @@ describe('a backfill that is created', () => {
     expect((await retry()).body).toMatchObject({ created: false, backfill_id: child.backfill_id })
     expect(await over(child.backfill_id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 3 })
     expect(led.workers.started.slice(before).map(taskOf)).toEqual(bad)
+    const why = inWords((await led.get(`/why/backfill/${child.backfill_id}`)).body)
+    expect(why.at(-1)).toContain(`retried what failed in ${body.backfill_id}`)
   })
 })
