@@ -1,4 +1,4 @@
-import { squeeze, unsqueeze } from '../lib/squeeze.ts'
+import { squeezeNumbers, unsqueezeNumbers } from '../lib/collections/squeezed-numbers.ts'
 import { packSpans, type Spans, unpackSpans } from './spans.ts'
 
 /** Positions as they are stored: pairs of numbers, how many are left out and how many taken; or, if those were many, the same squeezed into text. */
@@ -18,15 +18,7 @@ const unpacked = new Map<string, Spans>()
  */
 export function packSet(set: Spans): PackedSet {
   const numbers = packSpans(set)
-  if (numbers.length <= MANY_NUMBERS) return numbers
-  const bytes: number[] = []
-  for (const number of numbers) {
-    let rest = number
-    // Seven bits at a time, the lowest first; the eighth says that more follow. Positions may need more than 32 bits.
-    for (; rest >= 128; rest = Math.floor(rest / 128)) bytes.push((rest % 128) + 128)
-    bytes.push(rest)
-  }
-  return squeeze(Uint8Array.from(bytes))
+  return numbers.length <= MANY_NUMBERS ? numbers : squeezeNumbers(numbers)
 }
 
 /** What `packSet` has made. The same is read once. */
@@ -34,7 +26,7 @@ export function unpackSet(packed: readonly number[] | string): Spans {
   if (typeof packed !== 'string') return unpackSpans(packed)
   const known = unpacked.get(packed)
   if (known !== undefined) return known
-  const made = unpackSpans(numbersIn(packed))
+  const made = unpackSpans(unsqueezeNumbers(packed, MAX_BYTES))
   for (const oldest of unpacked.keys()) {
     if (unpacked.size < KEPT) break
     unpacked.delete(oldest)
@@ -46,22 +38,9 @@ export function unpackSet(packed: readonly number[] | string): Spans {
 /** True if a text can be read. */
 export function isPackedSet(text: string): boolean {
   try {
-    const numbers = numbersIn(text)
+    const numbers = unsqueezeNumbers(text, MAX_BYTES)
     return numbers.length >= 2 && numbers.length % 2 === 0 && numbers.every(Number.isSafeInteger)
   } catch {
     return false
   }
-}
-
-function numbersIn(text: string): number[] {
-  const numbers: number[] = []
-  let [value, weight] = [0, 1]
-  for (const byte of unsqueeze(text, MAX_BYTES)) {
-    value += (byte % 128) * weight
-    weight *= 128
-    if (byte >= 128) continue
-    numbers.push(value)
-    ;[value, weight] = [0, 1]
-  }
-  return numbers
 }
