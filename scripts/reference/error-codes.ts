@@ -183,7 +183,7 @@ export const errorGroups: readonly CodeGroup[] = [
       no_such_schedule: 'No schedule has this name or id.',
       no_such_sensor: 'No sensor has this name or id.',
       no_such_message: 'The sensor has no such message.',
-      no_such_kind: '`servo why` explains schedules, sensors, runs and assets.',
+      no_such_kind: '`servo why` explains schedules, sensors, backfills, runs and assets.',
       no_such_route: 'The server has no such route.',
       ambiguous_run: 'Several run ids begin like this.',
       no_partitions: 'The selected assets have no partitions.',

@@ -68,8 +68,17 @@ const clock = (): string => colours.dim(new Date().toTimeString().slice(0, 8))
 
 /** How many checks warned in each run that is under way. */
 const warnings = new Map<string, number>()
-/** Runs of backfills. They may be thousands, so that only their failures are shown. */
+/** Runs of backfills that have not ended. */
 const ofBackfills = new Set<string>()
+
+/** Runs of a backfill may be thousands, and their tasks millions, so that only failures are shown besides the backfill itself. */
+function isShown(change: Change): boolean {
+  if (change.type === 'task') return change.task.state === 'FAILED' || !ofBackfills.has(change.task.run_id)
+  if (change.type !== 'run' || change.run.trigger_type !== 'backfill') return true
+  if (change.run.finished_at === null) ofBackfills.add(change.run.run_id)
+  else ofBackfills.delete(change.run.run_id)
+  return false
+}
 
 /** For people: a line for everything that happens, the fixed parts first. */
 export const screen: DevVoice = {
@@ -98,6 +107,7 @@ export const screen: DevVoice = {
     else notLoaded(loaded.problems, 'correct it and save; the last version that loaded stays in use')
   },
   changed(change) {
+    if (!isShown(change)) return
     if (change.type === 'tick') {
       print(`${clock()} ${printable(change.schedule.schedule_name)}  ${tickText(change.tick)}`)
       return
@@ -112,7 +122,6 @@ export const screen: DevVoice = {
     }
     if (change.type === 'task') {
       const { task, attempt } = change
-      if (ofBackfills.has(task.run_id) && task.state !== 'FAILED') return
       const now = { task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }
       const text = taskLine(now.task, now.attempt)
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
@@ -125,11 +134,6 @@ export const screen: DevVoice = {
       return
     }
     const { run, isNew } = change
-    if (run.trigger_type === 'backfill') {
-      if (run.finished_at === null) ofBackfills.add(run.run_id)
-      else ofBackfills.delete(run.run_id)
-      return
-    }
     if (isNew)
       print(`${clock()} ${shortId(run.run_id)}  ${tasksText(run.tasks_total)}: ${printable(run.asset_selection.join(' '))}`)
     if (run.finished_at === null) return
@@ -162,7 +166,9 @@ export const jsonLines: DevVoice = {
       polls,
     }),
   loaded: (loaded) => printJsonLine({ type: 'loaded', ms: Math.round(loaded.ms), ...outcome(loaded) }),
-  changed: (change) => printJsonLine(changeLine(change)),
+  changed: (change) => {
+    if (isShown(change)) printJsonLine(changeLine(change))
+  },
   printed: (by, text) => printJsonLine({ type: 'printed', by, text }),
   stopped: (running) => printJsonLine({ type: 'stopped', running }),
 }

@@ -11,6 +11,7 @@ export function backfillsClient(server: Connection): BackfillsApi {
     list: (query) => server.json('GET', `/backfills${queryText(query)}`),
     get: (id) => server.json('GET', at(id)),
     chunks: (id, query) => server.json('GET', at(id, `/chunks${queryText(query)}`)),
+    update: (id, body, user, expected) => server.json('PATCH', at(id, expecting(expected)), { body, user }),
     pause: (id, body, user, expected) => server.json('POST', at(id, `/pause${expecting(expected)}`), { body, user }),
     resume: (id, body, user, expected) => server.json('POST', at(id, `/resume${expecting(expected)}`), { body, user }),
     cancel: (id, body, user, expected) => server.json('POST', at(id, `/cancel${expecting(expected)}`), { body, user }),

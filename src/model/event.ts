@@ -83,6 +83,8 @@ export interface EventSpec<P, I = P> {
   readonly ordered?: readonly Ordered<P>[]
   /** True if nobody hurries to find the event in the tables: they are published because of others, or after an hour. */
   readonly publishedWithOthers?: boolean
+  /** True if so much follows from the event that its caller is answered first: nothing is decided before the event is durable. */
+  readonly answeredFirst?: boolean
   readonly fold: (context: FoldContext<P>) => Verdict
 }
 

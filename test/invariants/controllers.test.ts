@@ -1,16 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { assetDefinition } from '../../src/contract/project-manifest.ts'
+import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import type { Controller } from '../../src/model/controller.ts'
 import type { Envelope } from '../../src/model/envelope.ts'
 import type { NewEvent } from '../../src/model/event.ts'
 import type { AnyRow, Table } from '../../src/model/table.ts'
 import { controllersOf, type Deciding } from '../../src/server/leader/controllers.ts'
+import { runRequested } from '../../src/server/workspace/requests.ts'
 import { Bench } from '../../src/testing/histories/fold.ts'
 import { effort, histories } from '../../src/testing/histories/histories.ts'
 import { legalPermutation, mayBeReminted, moves, withCopies } from '../../src/testing/histories/order.ts'
 import { SimulatedWriter } from '../../src/testing/histories/writers.ts'
 
+const secret = { id: 's', value: 'not a secret, only long enough' }
 /** Few, so that some tasks have to wait. */
 const limits = { total: 6, local: 3, ahead: 1, queues: { gpu: { limit: 4 } } }
 const deciding: Deciding = {
@@ -20,6 +24,7 @@ const deciding: Deciding = {
   stuckDispatchMs: () => 10 * MINUTE_MS,
   lastSign: () => 0,
   carries: () => true,
+  backfills: { requestRun: (request) => runRequested({ tenant_id: 't', workspace_id: 'w' }, secret, request) },
 }
 
 const alarms = ['TimerRequested', 'TimerFired']
@@ -31,11 +36,20 @@ const missing = [
   ['TaskFinished', 'DispatchRepeated'],
   ['DispatchRequested'],
   ['PlanCreated'],
+  ['BackfillChunkPlanned'],
 ]
 
 interface Moment {
   readonly events: readonly Envelope[]
   readonly now: number
+}
+
+/** The asset of the backfills in these histories, so that they go on. */
+function defined(now: number): Envelope {
+  const partitions = { type: 'daily', start: '2024-01-10', timezone: 'UTC' }
+  const definition = assetDefinition.parse({ asset_key: 'asset0', kind: 'asset', partitions })
+  const assets = [{ asset_key: 'asset0', asset_id: 'asset0', definition }]
+  return new SimulatedWriter(8, 0, () => now).write(AssetsDefined, { graph_version: 'g', assets })
 }
 
 /** A moment in a history, and how late somebody looks at it: at once, when alarms are due, or after a long sleep. */
@@ -47,7 +61,12 @@ const moments: fc.Arbitrary<Moment> = fc
     lateMs: fc.constantFrom(0, 20_000, 5 * MINUTE_MS, HOUR_MS, DAY_MS),
   })
   .map(({ history: { events, world }, cut, without, lateMs }) => ({
-    events: events.slice(0, Math.ceil((cut * events.length) / 1_000)).filter(({ event_type }) => !without.includes(event_type)),
+    events: [
+      defined(world.now),
+      ...events
+        .slice(0, Math.ceil((cut * events.length) / 1_000))
+        .filter(({ event_type }) => !without.includes(event_type) && event_type !== 'AssetsDefined'),
+    ],
     now: world.now + lateMs,
   }))
   .filter(({ events }) => events.length > 0)
@@ -113,9 +132,14 @@ const started = (bench: Bench, now: number, order: Order = asItIs): Decision[] =
 describe('every controller', () => {
   test('has something to decide in these histories', () => {
     const heard = new Set<string>()
+    const types = new Set<string>()
     // The same histories every time: this is about the generator, and not about luck.
     for (const { events, now } of fc.sample(moments, { seed: 1, numRuns: 500 }))
-      for (const { by } of started(folded(events), now)) heard.add(by)
+      for (const { by, type } of started(folded(events), now)) {
+        heard.add(by)
+        types.add(type)
+      }
+    expect(types, 'backfills go on').toContain('BackfillChunkPlanned')
     const silent = controllersOf(deciding).filter(({ name }) => !heard.has(name))
     expect(silent.map(({ name }) => name)).toEqual([])
   })

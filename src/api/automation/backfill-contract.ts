@@ -44,6 +44,13 @@ export type BackfillCancelBody = z.infer<typeof backfillCancelBody>
 export const backfillRetryBody = z.object({ ...how, ...request }).strict()
 export type BackfillRetryBody = z.infer<typeof backfillRetryBody>
 
+/** What a backfill goes on with; what is absent stays. `priority` is that of runs that are planned from now on. */
+export const backfillChangesBody = z
+  .object({ ...how, stop_after_failures: how.stop_after_failures.nullable(), ...request })
+  .strict()
+  .refine(({ request_id: _, ...changes }) => Object.keys(changes).length > 0, 'changes nothing')
+export type BackfillChangesBody = z.infer<typeof backfillChangesBody>
+
 const page = { limit: z.coerce.number().int().min(1).max(1_000).default(50), cursor: z.string().max(2_048).optional() }
 
 export const backfillQuery = z.object({ ...page, state: z.enum(backfillStates).optional(), asset: id.optional() })
@@ -62,7 +69,7 @@ export type WireBackfill = Omit<WireRow<typeof backfills>, 'state' | 'change_req
   /** When it ends if it goes on like this; null if that is not known, or not to be expected. */
   readonly expected_end: string | null
 }
-export type WireBackfillAsset = WireRow<typeof backfillAssets>
+export type WireBackfillAsset = Omit<WireRow<typeof backfillAssets>, 'positions'>
 
 export type WireChunk = WireRow<typeof backfillChunks> & {
   /** PLANNED until its run starts, then RUNNING, then its outcome. */
@@ -103,6 +110,13 @@ export interface BackfillPreview {
   /** The first partitions that would run, and how many the first chunk has. */
   readonly first_chunk: { readonly partitions: number; readonly keys: readonly string[] } | null
   readonly left_out: readonly { readonly asset_key: string; readonly partitions: number; readonly why: string }[]
+  /** What it reads that neither exists nor is made by it: with any of these it is not created. The first keys, and how many there are. */
+  readonly missing_inputs: readonly {
+    readonly asset_key: string
+    readonly upstream: string
+    readonly partitions: number
+    readonly first: readonly string[]
+  }[]
   /** How long it would take by what its tasks usually take; null if that is not known. */
   readonly estimate_ms: number | null
   /** Says so if there is nothing to do. */
@@ -146,6 +160,7 @@ export interface BackfillsApi {
   chunks(backfillId: string, query: ChunkQuery): Promise<ChunkPage>
   pause(backfillId: string, body: BackfillSwitchBody, user: string, expected?: number): Promise<AcceptedBackfill>
   resume(backfillId: string, body: BackfillSwitchBody, user: string, expected?: number): Promise<AcceptedBackfill>
+  update(backfillId: string, body: BackfillChangesBody, user: string, expected?: number): Promise<AcceptedBackfill>
   cancel(backfillId: string, body: BackfillCancelBody, user: string, expected?: number): Promise<AcceptedBackfill>
   retryFailed(backfillId: string, body: BackfillRetryBody, user: string): Promise<CreatedBackfill>
 }

@@ -5,6 +5,7 @@ import { takes } from '../request/parameters.ts'
 import {
   type BackfillsApi,
   backfillCancelBody,
+  backfillChangesBody,
   backfillPreviewBody,
   backfillQuery,
   backfillRetryBody,
@@ -30,6 +31,12 @@ export function backfillRoutes(service: BackfillsApi, userOf: (request: Request)
   app.post(`${backfills}/preview`, async (c) => c.json(await service.preview(await readBody(c.req.raw, backfillPreviewBody))))
 
   app.get(`${backfills}/:backfill_id`, async (c) => c.json(await service.get(c.req.param('backfill_id'))))
+
+  app.patch(`${backfills}/:backfill_id`, takes(expectedVersion), async (c) => {
+    const { expected_state_version: expected } = c.var.query
+    const body = await readBody(c.req.raw, backfillChangesBody)
+    return c.json(await service.update(c.req.param('backfill_id'), body, userOf(c.req.raw), expected), 202)
+  })
 
   app.get(`${backfills}/:backfill_id/chunks`, takes(chunkQuery), async (c) =>
     c.json(await service.chunks(c.req.param('backfill_id'), c.var.query)),

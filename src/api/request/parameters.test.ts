@@ -58,6 +58,7 @@ const parameters: Readonly<Record<string, string>> = {
   'GET /sensors/:sensor_id/dead-letters': 'limit, cursor, status, since, until',
   'GET /backfills': 'limit, cursor, state, asset',
   'GET /backfills/:backfill_id/chunks': 'limit, cursor, outcome',
+  'PATCH /backfills/:backfill_id': 'expected_state_version',
   'POST /backfills/:backfill_id/pause': 'expected_state_version',
   'POST /backfills/:backfill_id/resume': 'expected_state_version',
   'POST /backfills/:backfill_id/cancel': 'expected_state_version',

@@ -149,6 +149,10 @@ function whyCommands(program: Command): void {
     .option('--message <id>', 'explain what became of this message')
     .action(async (name: string, flags) => (await whyOf()).showReasons('sensor', name, flags))
 
+  projectCommand(why, 'backfill <backfill>', 'explain why a backfill waits, or ended as it did').action(
+    async (id: string, flags) => (await whyOf()).showReasons('backfill', id, flags),
+  )
+
   projectCommand(why, 'run <run>', 'explain who asked for a run, and why it waits or ended as it did').action(
     async (run: string, flags) => (await whyOf()).showReasons('run', run, flags),
   )

@@ -1,4 +1,4 @@
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { examples, keyedBy, oneOfOption, pagedBy, projectCommand, several } from './command-parts.ts'
 
 const backfillsOf = () => import('../commands/backfills.ts')
@@ -21,6 +21,7 @@ export function backfillCommands(program: Command): void {
       .addOption(oneOfOption('--only <state>', 'only partitions in this state', ['missing', 'failed', 'stale']))
       .option('--all', 'all partitions')
       .option('--skip-existing', 'leave out partitions that exist already')
+      .addOption(new Option('--force', 'materialize partitions that exist already again (default)').conflicts('skipExisting'))
       .option('--newest-first', 'begin with the last partitions')
       .option('--chunk-size <number>', 'partitions per run (default: what the asset declares, or 10)')
       .option('--concurrency <number>', 'runs at a time (default: 2)')
@@ -73,6 +74,14 @@ export function backfillCommands(program: Command): void {
         .option('--reason <text>', 'why, for the record')
         .option('--expected-state-version <number>', 'refuse if somebody changed it since'),
     ).action(async (id: string, flags) => (await backfillsOf()).switchBackfill(change, id, flags))
+
+  keyedBy(
+    projectCommand(backfills, 'change <backfill>', 'change how a backfill goes on')
+      .option('--concurrency <number>', 'runs at a time')
+      .option('--priority <number>', 'runs that are planned from now on have this priority')
+      .option('--stop-after-failures <number>', 'plan no more chunks after so many have failed')
+      .option('--expected-state-version <number>', 'refuse if somebody changed it since'),
+  ).action(async (id: string, flags) => (await backfillsOf()).changeBackfill(id, flags))
 
   keyedBy(
     projectCommand(backfills, 'cancel <backfill>', 'cancel a backfill; runs that have begun go on')

@@ -11,9 +11,10 @@ import { backfillStates } from '../../domain/backfills/backfills.table.ts'
 import { counted } from '../../lib/text/counted.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import { withoutUndefined } from '../../lib/without-undefined.ts'
+import { inputsInWords } from '../../server/workspace/backfills/missing-inputs.ts'
 import { ask, tell } from '../ask-and-tell.ts'
 import { alignRows, type Cell } from '../columns.ts'
-import { choiceOf, limitFlag, wholeNumber } from '../flags.ts'
+import { badFlag, choiceOf, limitFlag, wholeNumber } from '../flags.ts'
 import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime } from '../show-run.ts'
@@ -26,6 +27,7 @@ export interface BackfillFlags extends ProjectFlags, PartitionFlags {
   priority?: string
   stopAfterFailures?: string
   skipExisting?: boolean
+  force?: boolean
   newestFirst?: boolean
   key?: string
   wait?: boolean
@@ -34,14 +36,16 @@ export interface BackfillFlags extends ProjectFlags, PartitionFlags {
 const number = (flag: string, text: string | undefined, min: number, max: number): number | undefined =>
   text === undefined ? undefined : wholeNumber(flag, text, { min, max })
 
+/** How it goes on. */
+const howOf = (flags: Pick<BackfillFlags, 'concurrency' | 'priority' | 'stopAfterFailures'>) => ({
+  max_concurrent_runs: number('--concurrency', flags.concurrency, 1, 1_000),
+  priority: number('--priority', flags.priority, -1_000, 1_000),
+  stop_after_failures: number('--stop-after-failures', flags.stopAfterFailures, 1, 1_000_000),
+})
+
 /** What flags say of a backfill; what they do not name is left to the server. */
 function bodyOf(assets: string[], flags: BackfillFlags): BackfillPreviewBody {
-  const numbers = {
-    chunk_size: number('--chunk-size', flags.chunkSize, 1, 10_000),
-    max_concurrent_runs: number('--concurrency', flags.concurrency, 1, 1_000),
-    priority: number('--priority', flags.priority, -1_000, 1_000),
-    stop_after_failures: number('--stop-after-failures', flags.stopAfterFailures, 1, 1_000_000),
-  }
+  const numbers = { chunk_size: number('--chunk-size', flags.chunkSize, 1, 10_000), ...howOf(flags) }
   return {
     assets,
     partitions: selectorOf(flags),
@@ -58,14 +62,13 @@ export async function previewBackfill(assets: string[], flags: BackfillFlags): P
 }
 
 function showPreview(preview: BackfillPreview): void {
-  const { assets, total_partitions, total_chunks, stages, first_chunk, left_out, estimate_ms, nothing_to_do } = preview
+  const { assets, total_partitions, total_chunks, stages, first_chunk, left_out, missing_inputs, estimate_ms, nothing_to_do } =
+    preview
   if (nothing_to_do !== null) {
     print(printable(nothing_to_do))
     return
   }
-  print(
-    `${counted(total_partitions, 'partition')} in ${counted(total_chunks, 'run')}${estimate_ms === null ? '' : `, about ${duration(estimate_ms)}`}`,
-  )
+  print(`${sizeText(total_partitions, total_chunks)}${estimate_ms === null ? '' : `, about ${duration(estimate_ms)}`}`)
   const sizeOf = (key: string): number | undefined => stages.find((stage) => stage.assets.includes(key))?.chunk_size
   printTable(
     headsOf(['asset', 'partitions', 'chunk', 'from', 'to']),
@@ -80,7 +83,10 @@ function showPreview(preview: BackfillPreview): void {
   if (first_chunk !== null && first_chunk.keys.length > 0) print(`first: ${printable(first_chunk.keys.join(', '))}`)
   for (const { asset_key, partitions, why } of left_out)
     print(colours.dim(`left out: ${printable(asset_key)}, ${partitions} ${why}`))
+  for (const missing of missing_inputs) print(colours.yellow(`cannot run: ${printable(inputsInWords(missing))}`))
 }
+
+const sizeText = (partitions: number, runs: number): string => `${counted(partitions, 'partition')} in ${counted(runs, 'run')}`
 
 const duration = (ms: number): string => {
   const seconds = Math.round(ms / SECOND_MS)
@@ -113,9 +119,7 @@ async function created(
   if (flags.wait && isLive) await waitFor(made.backfill_id, flags)
   else if (flags.json) printJson(made)
   else
-    print(
-      `${made.backfill_id}  ${counted(made.total_partitions, 'partition')} in ${counted(made.total_chunks, 'run')}${made.created ? '' : ', created before'}`,
-    )
+    print(`${made.backfill_id}  ${sizeText(made.total_partitions, made.total_chunks)}${made.created ? '' : ', created before'}`)
 }
 
 /** Often enough to see it move; a backfill takes longer than a run. */
@@ -232,6 +236,25 @@ export async function showBackfill(id: string, flags: ProjectFlags): Promise<voi
     value ? [[{ text: name, paint: colours.dim }, { text: printable(value) }]] : [],
   )
   for (const line of alignRows(rows)) print(`  ${line}`)
+}
+
+interface ChangeFlags extends ProjectFlags {
+  concurrency?: string
+  priority?: string
+  stopAfterFailures?: string
+  key?: string
+  expectedStateVersion?: string
+}
+
+export async function changeBackfill(id: string, flags: ChangeFlags): Promise<void> {
+  const expected = number('--expected-state-version', flags.expectedStateVersion, 1, 2_147_483_647)
+  const changes = withoutUndefined(howOf(flags))
+  if (Object.keys(changes).length === 0)
+    throw badFlag('change what?', 'Give --concurrency, --priority or --stop-after-failures.')
+  const body = { ...changes, ...(flags.key !== undefined && { request_id: flags.key }) }
+  const done = await tell(flags, ({ backfills }) => backfills.update(id, body, currentUser(), expected))
+  if (flags.json) printJson(done)
+  else print(`${done.backfill_id}: ${done.message}`)
 }
 
 interface SwitchFlags extends ProjectFlags {

@@ -170,6 +170,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
     'stages',
     'first_chunk',
     'left_out',
+    'missing_inputs',
     'estimate_ms',
     'nothing_to_do',
   ],
@@ -178,6 +179,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'backfills show': ['backfill', 'assets'],
   'backfills pause': CHANGED_BACKFILL,
   'backfills resume': CHANGED_BACKFILL,
+  'backfills change': CHANGED_BACKFILL,
   'backfills cancel': CHANGED_BACKFILL,
   'backfills retry-failed': CREATED_BACKFILL,
   'schedules list': SCHEDULE,
@@ -264,6 +266,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'sensors delete': CHANGED_SENSOR,
   'why schedule': WHY,
   'why sensor': WHY,
+  'why backfill': WHY,
   'why run': WHY,
   'why asset': WHY,
   conflicts: [

@@ -1,5 +1,6 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
+import type { PackedSet } from '../../partitions/packed-set.ts'
 
 /** Positions of whole chunks, as `packSpans` writes them, and keys of others. */
 export interface KeptPartitions {
@@ -18,8 +19,8 @@ export const backfillAssets = defineTable({
   columns: {
     backfill_id: col.string('The backfill.'),
     asset_key: col.string('The asset.'),
-    positions: col.json<readonly number[]>(
-      'Its partitions in the backfill. Positions as pairs: how many are left out, how many taken.',
+    positions: col.json<PackedSet>(
+      'Its partitions in the backfill. Positions as pairs: how many are left out, how many taken; as text if these are many.',
     ),
     total_partitions: col.int('How many these are.'),
     succeeded_partitions: col.int('KeptPartitions that were materialized.'),

@@ -3,7 +3,8 @@ import { toMs } from '../../lib/time.ts'
 import { fingerprint, id, partitionKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored } from '../../model/event.ts'
 import { partitionDefinition } from '../../partitions/definition.ts'
-import { union, unpackSpans } from '../../partitions/spans.ts'
+import { isPackedSet, unpackSet } from '../../partitions/packed-set.ts'
+import { union } from '../../partitions/spans.ts'
 import { backfillSubject } from '../subjects.ts'
 import { backfillAssets, noPartitions } from './backfill-assets.table.ts'
 import { backfillRequests, requestKey } from './backfill-requests.table.ts'
@@ -20,12 +21,15 @@ const stage = z.object({
     .array(
       z.object({
         asset_key: id,
-        /** Pairs of numbers: how many positions are left out, how many are taken. */
-        positions: z
-          .array(place)
-          .min(2)
-          .max(200_000)
-          .refine((numbers) => numbers.length % 2 === 0, 'must be pairs'),
+        /** Pairs of numbers: how many positions are left out, how many are taken; or these squeezed into text. */
+        positions: z.union([
+          z
+            .array(place)
+            .min(2)
+            .max(200_000)
+            .refine((numbers) => numbers.length % 2 === 0, 'must be pairs'),
+          z.string().refine(isPackedSet, 'must be a packed set'),
+        ]),
       }),
     )
     .min(1)
@@ -66,6 +70,8 @@ export const BackfillCreated = defineEvent({
       ? `backfill_retry:${backfill.parent_backfill_id}:${backfill.client_request_id}`
       : `backfill_create:${backfill.client_request_id}`,
   dedup: 'structure',
+  // Its first chunks may be thousands of tasks, which nobody who creates a backfill wants to wait for.
+  answeredFirst: true,
   about: (backfill) => ({ owner: 'backfills', id: backfill.backfill_id }),
   reads: (backfill) => [
     { table: backfillRequests, key: [requestKey(backfill.client_request_id, backfill.parent_backfill_id)] },
@@ -93,7 +99,7 @@ export const BackfillCreated = defineEvent({
     let total_partitions = 0
     const stages = backfill.stages.map(({ assets, partitions = null, chunk_size }): Stage => {
       for (const { asset_key, positions } of assets) {
-        const { count } = unpackSpans(positions)
+        const { count } = unpackSet(positions)
         total_partitions += count
         rows.hot(backfillAssets).insert({
           backfill_id,
@@ -111,7 +117,7 @@ export const BackfillCreated = defineEvent({
           row_version: event.event_id,
         })
       }
-      const all = union(assets.map(({ positions }) => unpackSpans(positions)))
+      const all = union(assets.map(({ positions }) => unpackSet(positions)))
       return { assets: assets.map(({ asset_key }) => asset_key), partitions, chunk_size, positions: all.count }
     })
     rows.hot(backfills).insert({
@@ -136,6 +142,7 @@ export const BackfillCreated = defineEvent({
       state_changed_at: at,
       state_changed_by: null,
       state_reason: null,
+      settings_version: null,
       change_requests: [],
       planned_chunks: 0,
       succeeded_chunks: 0,

@@ -3,10 +3,15 @@ import { count, id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, type Verdict, waitFor } from '../../model/event.ts'
 import { backfillSubject } from '../subjects.ts'
 import { editKnown, raiseVersion } from '../typed-rows.ts'
-import { type BackfillRow, backfillStates, backfills, canMove, hasFailedTooOften, isBackfillOver } from './backfills.table.ts'
-
-/** Long enough for a client that repeats a request; older repetitions find the state changed since. */
-const KEPT_REQUESTS = 20
+import {
+  type BackfillRow,
+  backfillStates,
+  backfills,
+  canMove,
+  hasFailedTooOften,
+  isBackfillOver,
+  withRequest,
+} from './backfills.table.ts'
 
 const payload = z.object({
   backfill_id: id,
@@ -61,8 +66,7 @@ export const BackfillStateChanged = defineEvent({
     backfill.state_changed_by = change.changed_by ?? null
     backfill.state_reason = change.reason ?? null
     if (change.request_id != null) {
-      const request = { request_id: change.request_id, event_id: event.event_id, at }
-      backfill.change_requests = [...backfill.change_requests, request].slice(-KEPT_REQUESTS)
+      backfill.change_requests = withRequest(backfill, { request_id: change.request_id, event_id: event.event_id, at })
     }
     if (isBackfillOver(change.to_state)) backfill.finished_at = at
     raiseVersion(backfill, event.event_id)

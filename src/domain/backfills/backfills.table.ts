@@ -35,7 +35,10 @@ export interface ActiveChunk {
   readonly request_fingerprint: string
 }
 
-/** A request that changed the state, so that its repetition changes nothing. */
+/** Long enough for a client that repeats a request; older repetitions find it changed since. */
+const KEPT_REQUESTS = 20
+
+/** A request that changed something, so that its repetition changes nothing. */
 interface ChangeRequest {
   readonly request_id: string
   readonly event_id: string
@@ -71,7 +74,8 @@ export const backfills = defineTable({
     state_changed_at: col.timestamp('When it got this state.'),
     state_changed_by: col.optional(col.string('Who changed it last; null if nobody asked for it.')),
     state_reason: col.optional(col.string('Why.')),
-    change_requests: col.json<readonly ChangeRequest[]>('The last requests that changed its state.'),
+    settings_version: col.optional(col.int('Increases with every change of its settings; null until the first.')),
+    change_requests: col.json<readonly ChangeRequest[]>('The last requests that changed its state or its settings.'),
     planned_chunks: col.int('Chunks planned so far.'),
     succeeded_chunks: col.int('Chunks whose run succeeded.'),
     failed_chunks: col.int('Chunks whose run failed.'),
@@ -95,6 +99,10 @@ export const backfills = defineTable({
     isBackfillOver(backfill.state) ? { state: backfill.state, at: backfill.finished_at ?? backfill.created_at } : undefined,
 })
 export type BackfillRow = Row<typeof backfills>
+
+/** The last requests, this one among them, in an order that does not depend on which was heard of first. */
+export const withRequest = ({ change_requests }: Readonly<BackfillRow>, request: ChangeRequest): readonly ChangeRequest[] =>
+  [...change_requests, request].sort((a, b) => (a.event_id < b.event_id ? -1 : 1)).slice(-KEPT_REQUESTS)
 
 /** True if so many chunks have failed that it plans no more. */
 export const hasFailedTooOften = ({ stop_after_failures, failed_chunks }: Readonly<BackfillRow>): boolean =>

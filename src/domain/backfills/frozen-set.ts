@@ -1,8 +1,9 @@
 import { assert } from '../../lib/assert.ts'
 import { itemAt } from '../../lib/collections/item-at.ts'
 import type { Rows } from '../../model/rows.ts'
+import { unpackSet } from '../../partitions/packed-set.ts'
 import { type PartitionSet, partitionSet } from '../../partitions/partition-set.ts'
-import { intersection, type Spans, slice, union, unpackSpans } from '../../partitions/spans.ts'
+import { intersection, type Spans, slice, union } from '../../partitions/spans.ts'
 import type { GraphMappings } from '../assets/graph-mappings.ts'
 import { GraphPartitions } from '../assets/graph-partitions.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
@@ -41,7 +42,7 @@ function positionsOfStage(rows: Rows, backfill: Backfill, stage: Stage): Spans {
 export function positionsOfAsset(rows: Rows, { backfill_id }: Pick<Backfill, 'backfill_id'>, asset: string): Spans {
   const row = rows.hot(backfillAssets).get(backfill_id, asset)
   assert(row !== undefined, `${asset} belongs to ${backfill_id}`)
-  return unpackSpans(row.positions)
+  return unpackSet(row.positions)
 }
 
 /** The positions of a chunk. They follow from its number, so no chunk is ever stored before it is planned. */

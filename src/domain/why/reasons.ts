@@ -134,6 +134,16 @@ export interface FactsByCode {
   tasks_skipped: { count: number; cause_task_key: string | null }
   all_succeeded: { count: number; at: Moment | null }
 
+  // Why a backfill waits, or ended as it did.
+  asked_by_retry: { backfill_id: string; user: string; at: Moment }
+  backfill_progress: { ended: number; succeeded: number; partitions: number; planned_chunks: number; total_chunks: number }
+  /** The first of its runs, how many there are, and how many there may be. */
+  chunks_under_way: { run_ids: readonly string[]; count: number; most: number }
+  partitions_failed: SomePartitions
+  partitions_skipped: SomePartitions
+  stopped_after_failures: { most: number; failed: number }
+  retry_with: { command: string }
+
   // How an asset is, and what would run it.
   made_by_run: { run_id: string; at: Moment }
   last_run: { run_id: string; at: Moment }
@@ -179,7 +189,7 @@ export const reason = <C extends ReasonCode>(
   return made
 }
 
-export const whyKinds = ['schedule', 'sensor', 'run', 'asset'] as const
+export const whyKinds = ['schedule', 'sensor', 'backfill', 'run', 'asset'] as const
 export type WhyKind = (typeof whyKinds)[number]
 
 export const whyVerdicts = [

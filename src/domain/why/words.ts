@@ -2,9 +2,17 @@ import type { Reason, ReasonCode, WhyAnswer, WhyVerdict } from './reasons.ts'
 import { momentsIn, type Say, type WordsOf } from './say.ts'
 import { assetWords } from './words-assets.ts'
 import { didMore, scheduleWords, sensorWords } from './words-automation.ts'
+import { backfillWords } from './words-backfills.ts'
 import { originWords, runWords } from './words-runs.ts'
 
-const words: WordsOf<ReasonCode> = { ...scheduleWords, ...sensorWords, ...originWords, ...runWords, ...assetWords }
+const words: WordsOf<ReasonCode> = {
+  ...scheduleWords,
+  ...sensorWords,
+  ...originWords,
+  ...runWords,
+  ...backfillWords,
+  ...assetWords,
+}
 
 const sentence = <C extends ReasonCode>({ code, facts }: Reason<C>, when: Say): string => words[code](facts, when)
 

@@ -17,6 +17,10 @@ export interface Submission {
   reject(error: unknown): void
 }
 
+/** True if the caller is answered before anything is decided. */
+export const isAnsweredFirst = ({ minted }: Submission): boolean =>
+  minted.checked.some(({ definition }) => definition.answeredFirst === true)
+
 /** Submissions are refused while more than this waits for the write in flight. */
 const MAX_WAITING_BYTES = 128 << 20
 

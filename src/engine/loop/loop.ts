@@ -9,8 +9,9 @@ import { type CheckedEvent, mintEvents, prepareEvents, sizeLimits } from '../led
 import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
+import { AwaitedSegment } from './awaited-segment.ts'
 import { Controllers } from './controllers.ts'
-import { Inbox, type Submission, type Submitted } from './inbox.ts'
+import { Inbox, isAnsweredFirst, type Submission, type Submitted } from './inbox.ts'
 import type { LoopOptions } from './loop-options.ts'
 import { Reactions } from './reactions.ts'
 import { SegmentFeed } from './segment-feed.ts'
@@ -63,8 +64,7 @@ export class Loop {
   #ending: unknown
   /** True if the controllers must be asked although nothing was submitted. */
   #nudged = false
-  /** A segment of many decisions; what follows from them is decided once it is durable. */
-  #decidedMuch: ClosedSegment | undefined
+  readonly #awaited = new AwaitedSegment(() => this.nudge())
   /** Set while something is being folded. */
   #folding: Promise<void> | undefined
   readonly #wakeUp: WakeUp
@@ -165,7 +165,8 @@ export class Loop {
 
   /** Resolves when everything that was submitted is durable and nothing more follows from it for now. */
   async idle(): Promise<void> {
-    while (this.#folding !== undefined || this.#writer.isBusy) {
+    while (this.#folding !== undefined || this.#awaited.answering !== undefined || this.#writer.isBusy) {
+      await this.#awaited.answering
       await this.#folding
       await this.#writer.idle()
     }
@@ -253,11 +254,12 @@ export class Loop {
         assert(rounds++ < MAX_ROUNDS, 'the controllers do not come to an end')
         this.#inbox.folded()
         this.#observe()
-        if (rounds <= 1 || verdicts.size < MANY_DECISIONS) return this.#decide()
-        const many = this.#segments.close()
+        if (this.#awaited.isPending) return []
+        if (rounds <= 1 ? !batch.some(isAnsweredFirst) : verdicts.size < MANY_DECISIONS) return this.#decide()
+        const much = this.#segments.close()
         // Closed already while cold rows were read: nothing would ask again when it is durable.
-        if (many === undefined) return this.#decide()
-        this.#decidedMuch = many
+        if (much === undefined) return this.#decide()
+        this.#awaited.expect(much)
         return []
       },
     )
@@ -314,7 +316,7 @@ export class Loop {
     for (const submission of segment.submissions) this.#inbox.answer(submission)
     this.#reactions.show(segment.changed, this.#break)
     this.#options.onDurable?.(segment.canWait)
-    if (segment === this.#decidedMuch) this.nudge()
+    this.#awaited.answered(segment)
   }
 
   #setWakeUp(): void {

@@ -4,7 +4,7 @@ import { type Consumed, durableSegments } from '../ledger/consumed.ts'
 import type { Delta, DeltaFiles, Manifest } from '../manifest/manifest.ts'
 import { Paths } from '../paths.ts'
 import type { DraftInput } from './draft-input.ts'
-import { copyFile } from './file-copy.ts'
+import { copyInTurns } from './file-copy.ts'
 import { FileSet } from './file-set.ts'
 import { keepHistory } from './keep-history.ts'
 import { mergeLevels } from './merge-levels.ts'
@@ -141,13 +141,14 @@ export async function draftBase(input: DraftInput): Promise<Drafted> {
     // They leave memory at once, not when the manifest is written: a replay folds what comes next without them, and must write the same.
     const rows = cold.takeRecent()
     input.inTransit.set(table, rows)
-    return { table, copy: copyFile({ table, rows: rows.values(), scope, codec: 'zstd', isSortedFile: true }) }
+    return { table, file: { table, rows: rows.values(), scope, codec: 'zstd', isSortedFile: true } as const }
   })
-  // From here on folds may go on: everything this publish holds has been copied.
+  // From here on folds may go on: everything this publish holds has been copied, or has left memory.
   await files.encode()
   const sorted: Record<string, readonly SortedFileRef[]> = { ...manifest.sorted_files }
-  for (const { table, copy } of captured) {
+  for (const { table, file } of captured) {
     const known = sorted[table.name] ?? []
+    const copy = await copyInTurns(file)
     if (copy.rows === 0) continue
     const added = files.addSortedFile(
       paths.sortedFile(table.name, publish, epoch, 0),

@@ -1,3 +1,4 @@
+import { setImmediate as pause } from 'node:timers/promises'
 import { ServoError } from '../../lib/error.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import { compareKeyParts, keyText } from '../fold/row-merge.ts'
@@ -30,17 +31,36 @@ export interface FileToCopy {
   readonly rows: Iterable<AnyRow>
 }
 
-export function copyFile({ table, scope, codec = 'snappy', isSortedFile = false, rows }: FileToCopy): FileCopy {
-  const all = [...rows]
+export function copyFile(file: FileToCopy): FileCopy {
+  const rows = [...file.rows]
   return {
-    table: shapeOf(table),
-    scope,
-    codec,
-    isSortedFile,
-    rows: all.length,
-    columns: rowColumns(table).map(([column]) => copyColumn(all, valueCopier(table, column))),
+    ...headOf(file, rows),
+    columns: rowColumns(file.table).map(([column]) => copyColumn(rows, valueCopier(file.table, column))),
   }
 }
+
+/** Cells that are copied in one turn: a millisecond or two. */
+const CELLS_IN_A_TURN = 20_000
+
+/** The same for rows that nobody changes any more, which may be many: others have their turn in between. */
+export async function copyInTurns(file: FileToCopy): Promise<FileCopy> {
+  const rows = [...file.rows]
+  const columns: unknown[][] = []
+  let cells = 0
+  for (const [column] of rowColumns(file.table)) {
+    columns.push(copyColumn(rows, valueCopier(file.table, column)))
+    cells += rows.length
+    if (cells < CELLS_IN_A_TURN) continue
+    await pause()
+    cells = 0
+  }
+  return { ...headOf(file, rows), columns }
+}
+
+const headOf = (
+  { table, scope, codec = 'snappy', isSortedFile = false }: FileToCopy,
+  rows: readonly AnyRow[],
+): Omit<FileCopy, 'columns'> => ({ table: shapeOf(table), scope, codec, isSortedFile, rows: rows.length })
 
 /** The part of a table that can go to another thread. */
 export function shapeOf({ name, key, columns, stored, digest, history }: FileShape): FileShape {

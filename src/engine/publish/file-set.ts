@@ -3,12 +3,18 @@ import type { SortedFileRef } from '../files/file-ref.ts'
 import { type FileRef, fileRef } from '../files/file-ref.ts'
 import { sortedFileRef } from '../sorted/index-footer.ts'
 import type { Encoder } from './encoder.ts'
-import { copyFile, type FileCopy, type FileToCopy } from './file-copy.ts'
+import { copyFile, copyInTurns, type FileCopy, type FileToCopy } from './file-copy.ts'
+
+interface WaitingFile {
+  readonly path: string
+  copy(): FileCopy | Promise<FileCopy>
+  place(ref: FileRef, bytes: Uint8Array): void
+}
 
 /** The files of a draft. A file that a later step of the draft makes obsolete is discarded. */
 export class FileSet {
   readonly list: { path: string; bytes: Uint8Array }[] = []
-  readonly #waiting: { path: string; copy: FileCopy; place: (ref: FileRef, bytes: Uint8Array) => void }[] = []
+  readonly #waiting: WaitingFile[] = []
   readonly #encoder: Encoder
 
   constructor(encoder: Encoder) {
@@ -22,18 +28,25 @@ export class FileSet {
 
   /** Copies rows for a file. `place` is called with the reference once the file is encoded. */
   addRows(path: string, file: FileToCopy, place: (ref: FileRef) => void): void {
-    this.#waiting.push({ path, copy: copyFile(file), place })
+    const copy = copyFile(file)
+    this.#waiting.push({ path, copy: () => copy, place })
+  }
+
+  /** The same for rows that have left memory, so that nobody changes them any more: they are copied later, in turns. */
+  addSealedRows(path: string, file: FileToCopy, place: (ref: FileRef) => void): void {
+    this.#waiting.push({ path, copy: () => copyInTurns(file), place })
   }
 
   /** The same for a sorted file of the lowest level. */
   addSortedRows(path: string, file: FileToCopy, place: (ref: SortedFileRef) => void): void {
-    const copy = copyFile({ ...file, isSortedFile: true })
+    const copy = (): Promise<FileCopy> => copyInTurns({ ...file, isSortedFile: true })
     this.#waiting.push({ path, copy, place: (ref, bytes) => place(sortedFileRef(ref, bytes, 0)) })
   }
 
   /** Makes files of the rows that were added. */
   async encode(): Promise<void> {
-    for (const { path, copy, place } of this.#waiting.splice(0)) {
+    for (const { path, copy: copied, place } of this.#waiting.splice(0)) {
+      const copy = await copied()
       const bytes = await this.#encoder.encode(copy)
       place(this.add(path, bytes, copy.rows), bytes)
     }

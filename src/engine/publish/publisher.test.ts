@@ -92,6 +92,35 @@ test('[V3] a fact that becomes durable during a publish is in the tables a momen
   expect(loop.compactor.fold.unpublished).toBe(0)
 })
 
+test('[V3] after a publish that took long the next one waits its turn, but not while memory fills', async () => {
+  const inner = memoryStore()
+  const self: { clock?: VirtualClock } = {}
+  let takesMs = 0
+  const create: ObjectStore['create'] = async (path, bytes) => {
+    if (takesMs > 0 && path.includes('/manifests/')) await self.clock?.sleep(takesMs)
+    return await inner.create(path, bytes)
+  }
+  const { clock, loop } = await publishing({ ...inner, create })
+  self.clock = clock
+  const publishes = () => loop.compactor.manifest.publish
+  await loop.submit([reportFact('first')])
+  await clock.advance(2 * SECOND_MS)
+  takesMs = 10 * SECOND_MS
+  await loop.submit([reportFact('second')])
+  await clock.advance(12 * SECOND_MS)
+  expect(publishes()).toBe(2)
+  takesMs = 0
+  for (let i = 0; i < 30; i++) {
+    await loop.submit([reportFact(`busy-${i}`)])
+    await clock.advance(SECOND_MS)
+  }
+  expect(publishes(), 'it has had its share').toBe(2)
+  await loop.submit(Array.from({ length: 20_000 }, (_, i) => reportFact(`many-${i}`)))
+  await clock.advance(1)
+  // It is begun; that it ends takes turns of the event loop, and no time.
+  await expect.poll(publishes, { message: 'too much waits', timeout: 20_000 }).toBe(3)
+})
+
 test('[V3] what can wait is published with the next that cannot, or after an hour', async () => {
   const { clock, loop, store } = await publishing()
   const polled = (id: string) => {

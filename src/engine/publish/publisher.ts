@@ -20,6 +20,12 @@ const MAX_WAIT_MS = HOUR_MS
 /** Publishing takes at most one part in this many of the time, however large the tables are. */
 const SHARE = 8
 
+/**
+ * So many events are published without waiting for the share: rows of ended work stay in memory until they are sealed, and all that is
+ * published together is copied in one turn, in which nobody is answered.
+ */
+const FULL_EVENTS = 20_000
+
 /** What so many events left in memory is worth a merge as soon as nothing happens for a while. */
 const MANY_EVENTS = 5_000
 const QUIET_MS = 15 * SECOND_MS
@@ -112,8 +118,9 @@ export class Publisher {
     this.#enter({ kind: 'scheduled', at, cancel })
   }
 
-  /** When a publish may begin that is wanted at this time: when it has its share, or once nothing happens any more that it would slow down. */
+  /** When a publish may begin that is wanted at this time: when it has its share, or nothing happens any more that it would slow down, or too much waits. */
   #turn(wanted: number): number {
+    if (this.#options.compactor.fold.unpublishedEvents >= FULL_EVENTS) return this.#options.clock.monotonic()
     return Math.max(wanted, Math.min(this.#notBefore, this.#noticedAt + QUIET_MS))
   }
 

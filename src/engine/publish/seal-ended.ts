@@ -58,7 +58,11 @@ function writeSealed(
   for (const [table, byOwner] of sealing) {
     const rows = [...byOwner.values()].flat()
     if (history === undefined) {
-      files.addRows(paths.historyFile(table.name, day, publish, epoch), { table, rows, scope, codec: 'zstd' }, place(table))
+      files.addSealedRows(
+        paths.historyFile(table.name, day, publish, epoch),
+        { table, rows, scope, codec: 'zstd' },
+        place(table),
+      )
       continue
     }
     const file = { table: historyTable(table), rows, scope, codec: 'zstd' } as const

@@ -32,6 +32,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
   const runs = new Runs(known, { ...options, statuses })
   const schedules = new Schedules(known, options)
   const sensors = new Sensors(known, { ...options, isServer: options.live !== undefined })
+  const backfills = new Backfills(known, statuses)
   const whys = new Whys(known, {
     statuses,
     schedule: (name) => schedules.find(name),
@@ -39,10 +40,10 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     polledAt: (sensorId) => options.deliveries?.polledAt?.(sensorId),
     missingSecrets: (sensor) => (options.senders === undefined ? [] : missingSecrets(sensor, options.senders)),
     run: (id) => runs.get(id),
+    backfill: (id) => backfills.find(id),
     isOn: options.automation,
     outage: () => options.outage?.(),
   })
-  const backfills = new Backfills(known, statuses)
   return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys }
 }
 

@@ -41,7 +41,7 @@ export function* backfillLife(world: World, index: number, plan: BackfillPlan): 
     stages: [
       {
         assets: [{ asset_key: 'asset0', positions: [0, plan.chunks.length * CHUNK_SIZE] }],
-        partitions: { type: 'daily', start: '2025-01-10', timezone: 'UTC' },
+        partitions: { type: 'daily', start: '2024-01-10', timezone: 'UTC' },
         chunk_size: CHUNK_SIZE,
       },
     ],

@@ -156,6 +156,7 @@ export const strayKinds = [
   'unrequested alarm',
   'future poll',
   'stale backfill change',
+  'backfill settings',
   'impossible chunk',
   'unknown backfill',
 ] as const

@@ -1,6 +1,7 @@
 import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { BackfillCancelRequested } from '../../domain/backfills/backfill-cancel-requested.event.ts'
 import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-planned.event.ts'
+import { BackfillSettingsChanged } from '../../domain/backfills/backfill-settings-changed.event.ts'
 import { BackfillStateChanged } from '../../domain/backfills/backfill-state-changed.event.ts'
 import { DispatchEnqueued } from '../../domain/dispatch/dispatch-enqueued.event.ts'
 import { attemptId } from '../../domain/dispatch/dispatch-ids.ts'
@@ -130,6 +131,12 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
       // From the version before: another change was faster.
       const change = { backfill_id: backfill.id, from_state: 'RUNNING', to_state: 'PAUSED', state_version: backfill.version }
       return backfill.version < 2 ? undefined : world.write(BackfillStateChanged, change)
+    }
+    case 'backfill settings': {
+      const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
+      const settings = { max_concurrent_runs: 1 + (variant % 3), priority: variant, changed_by: 'ada' }
+      const change = { settings_version: 2 + (variant % 2), request_id: `settings-${index}`, ...settings }
+      return backfill && world.write(BackfillSettingsChanged, { backfill_id: backfill.id, ...change })
     }
     case 'impossible chunk': {
       const backfill = world.backfills[target % Math.max(1, world.backfills.length)]

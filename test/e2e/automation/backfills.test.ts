@@ -42,14 +42,22 @@ test('a backfill is previewed, created, waited for and retried by commands; kill
   const { backfill_id: id } = created
 
   await until(() => made().length >= 8, 'the first days are made')
+  expect(await project.servo('backfills', 'change', id, '--concurrency', '4')).toMatchObject({
+    code: 0,
+    stdout: `${id}: backfill changed\n`,
+  })
   dev.kill('SIGKILL')
   await dev.ended
   const next = await project.dev()
   await next.says(/ready/i)
   const again = await project.servo('backfills', 'create', 'days', ...range, '--key', 'winter', '--wait')
   expect([again.code, again.stdout]).toEqual([1, expect.stringContaining(`${id}  failed  60 of 60 partitions, 1 failed`)])
-  const shown = await project.servo('backfills', 'show', id)
+  const shown = await project.asked('backfills', 'show', id)
   expect(shown.stdout).toContain('days: 2024-01-07')
+  expect(shown.stdout).toContain('0 active, at most 4')
+  const why = await project.asked('why', 'backfill', id)
+  expect(why.stdout).toMatch(/failed at .*: days\[2024-01-07\] failed/)
+  expect(why.stdout).toContain(`retry what failed: servo backfills retry-failed ${id}`)
   const days = Array.from({ length: 60 }, (_, i) => new Date(Date.UTC(2024, 0, 1 + i)).toISOString().slice(0, 10))
   expect([...new Set(made())].sort()).toEqual(days.filter((day) => day !== '2024-01-07'))
   const chunks = () =>

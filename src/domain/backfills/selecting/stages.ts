@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ServoError } from '../../../lib/error.ts'
-import { packSpans, type Spans, union } from '../../../partitions/spans.ts'
+import { packSet } from '../../../partitions/packed-set.ts'
+import { type Spans, union } from '../../../partitions/spans.ts'
 import type { AssetGraph } from '../../assets/graph.ts'
 import type { GraphPartitions } from '../../assets/graph-partitions.ts'
 import { staleLink } from '../../partitions/stale-links.ts'
@@ -12,12 +13,11 @@ type StagePayload = NewBackfill['stages'][number]
 const DEFAULT_CHUNK = 10
 /** A run names at most so many ranges, and in the worst case each partition is one. */
 const MAX_PAIRS_PER_CHUNK = 10_000
-/** They are part of one event, which may have 1 MiB. */
+/** They are part of one event, which may have 1 MiB, and so are positions. */
+const MAX_POSITIONS_BYTES = 900_000
 const MAX_SELECTION_BYTES = 600_000
 /** Each partition becomes a task. More than this takes longer than anybody waits. */
 const MAX_PARTITIONS = 10_000_000
-/** Spans are part of one event too. */
-const MAX_SPANS = 50_000
 
 const backfillPolicy = z.object({ chunk: z.number().int().min(1) })
 
@@ -75,12 +75,12 @@ export function stagesOf(
     if (chunk_size > MAX_PAIRS_PER_CHUNK || bytesOf(keys, Math.min(chunk_size, count), partitions) > MAX_SELECTION_BYTES)
       throw chunkTooLarge(first, chunk_size)
     return {
-      assets: [...assets].map(([asset_key, positions]) => ({ asset_key, positions: packSpans(positions) })),
+      assets: [...assets].map(([asset_key, positions]) => ({ asset_key, positions: packSet(positions) })),
       partitions: partitions.of(first).definition ?? null,
       chunk_size,
     }
   })
-  refuseTooMuch(chosen)
+  refuseTooMuch(chosen, made)
   return made
 }
 
@@ -97,7 +97,7 @@ function bytesOf(keys: readonly string[], chunk: number, partitions: GraphPartit
   }, 0)
 }
 
-function refuseTooMuch(chosen: ChosenPositions): void {
+function refuseTooMuch(chosen: ChosenPositions, stages: readonly StagePayload[]): void {
   const total = [...chosen.values()].reduce((sum, { count }) => sum + count, 0)
   if (total > MAX_PARTITIONS) {
     throw new ServoError(
@@ -107,12 +107,12 @@ function refuseTooMuch(chosen: ChosenPositions): void {
       { hint: 'Create several backfills, each of a smaller range.' },
     )
   }
-  const pieces = [...chosen.values()].reduce((sum, { list }) => sum + list.length, 0)
-  if (pieces <= MAX_SPANS) return
+  const bytes = stages.flatMap(({ assets }) => assets).reduce((sum, { positions }) => sum + JSON.stringify(positions).length, 0)
+  if (bytes <= MAX_POSITIONS_BYTES) return
   throw new ServoError(
     'invalid',
     'too_many_partitions',
-    `the backfill covers ${pieces} separate ranges; the limit is ${MAX_SPANS}`,
+    `the ${total} partitions of the backfill lie too far apart to be listed`,
     {
       hint: 'Create several backfills, each of a smaller range, or include the partitions between them.',
     },

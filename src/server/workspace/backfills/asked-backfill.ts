@@ -7,12 +7,14 @@ import { selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { toIso } from '../../../lib/time.ts'
 import type { PartitionDefinition } from '../../../partitions/definition.ts'
-import { intersection, packSpans, type Spans, slice, union, unpackSpans } from '../../../partitions/spans.ts'
+import { packSet, unpackSet } from '../../../partitions/packed-set.ts'
+import { intersection, type Spans, slice, union } from '../../../partitions/spans.ts'
 import { checkSelection } from '../check-selection.ts'
 import type { Knowledge } from '../knowledge.ts'
 import type { Statuses } from '../status/statuses.ts'
 import { usualDurations } from '../usual-durations.ts'
 import type { FoundBackfill } from './backfill-reader.ts'
+import { type MissingInputs, missingInputs } from './missing-inputs.ts'
 
 /** Keys of the first chunk that a preview shows. */
 const SHOWN_KEYS = 10
@@ -21,6 +23,7 @@ const DEFAULT_CONCURRENCY = 2
 /** What a request means now, settled: as the event that creates it has it. */
 export interface SettledBackfill extends Pick<NewBackfill, 'as_of' | 'stages' | 'dynamic_keys' | 'graph_version'> {
   readonly left_out: BackfillPreview['left_out']
+  readonly missing_inputs: MissingInputs
 }
 
 /** Finds out which partitions a request means at this moment. */
@@ -48,7 +51,8 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
       ...(existing > 0 ? [{ asset_key, partitions: existing, why: 'materialized already' }] : []),
     ]
   })
-  return { ...frozen(known, chosen, body.chunk_size, body.newest_first), left_out }
+  const missing_inputs = await missingInputs(known, statuses, chosen)
+  return { ...frozen(known, chosen, body.chunk_size, body.newest_first), left_out, missing_inputs }
 }
 
 /** What failed in a backfill, and what was skipped because of that. */
@@ -75,11 +79,12 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
     }),
     graph_version: backfill.graph_version,
     stages: stages.map(({ own, partitions, chunk_size }) => ({
-      assets: own.map(({ asset_key, positions: failed }) => ({ asset_key, positions: packSpans(failed) })),
+      assets: own.map(({ asset_key, positions: failed }) => ({ asset_key, positions: packSet(failed) })),
       partitions,
       chunk_size,
     })),
     left_out: [],
+    missing_inputs: [],
   }
 }
 
@@ -88,7 +93,7 @@ function frozen(
   chosen: ChosenPositions,
   chunkSize: number | undefined,
   newestFirst: boolean | undefined,
-): Omit<SettledBackfill, 'left_out'> {
+): Omit<SettledBackfill, 'left_out' | 'missing_inputs'> {
   const { graph, version } = known.graph.get()
   const now = known.now()
   const partitions = known.graph.partitions()
@@ -138,14 +143,14 @@ export async function previewOf(
   const partitions = known.graph.partitions()
   const assets = settled.stages.flatMap((stage) =>
     stage.assets.map(({ asset_key, positions: numbers }) => {
-      const positions = unpackSpans(numbers)
+      const positions = unpackSet(numbers)
       const set = partitions.of(asset_key)
       const keyAt = (index: number): string | null => (set.definition === undefined ? null : set.at(positions.at(index)))
       return { asset_key, partitions: positions.count, first: keyAt(0), last: keyAt(positions.count - 1) }
     }),
   )
   const stages = settled.stages.map(({ assets: own, chunk_size }) => {
-    const all = union(own.map(({ positions }) => unpackSpans(positions)))
+    const all = union(own.map(({ positions }) => unpackSet(positions)))
     return { assets: own.map(({ asset_key }) => asset_key), chunk_size, chunks: Math.ceil(all.count / chunk_size), all }
   })
   const [first] = stages
@@ -157,6 +162,7 @@ export async function previewOf(
     stages: stages.map(({ all: _, ...shown }) => shown),
     first_chunk: first === undefined ? null : firstChunk(known, settled, first, body.newest_first ?? false),
     left_out: settled.left_out,
+    missing_inputs: settled.missing_inputs,
     estimate_ms: await estimate(known, assets, body.max_concurrent_runs ?? DEFAULT_CONCURRENCY),
     nothing_to_do: total_partitions > 0 ? null : nothingToDo(settled.left_out),
   }
@@ -178,7 +184,7 @@ function firstChunk(
 ): BackfillPreview['first_chunk'] {
   const chunk = newestFirst ? slice(all, all.count - chunk_size, all.count) : slice(all, 0, chunk_size)
   const own = settled.stages[0]?.assets ?? []
-  const pairs = own.map(({ positions }) => intersection(chunk, unpackSpans(positions)).count)
+  const pairs = own.map(({ positions }) => intersection(chunk, unpackSet(positions)).count)
   const set = known.graph.partitions().of(assets[0] ?? '')
   const keys = Array.from({ length: Math.min(SHOWN_KEYS, chunk.count) }, (_, i) => set.at(chunk.at(i)))
   return { partitions: pairs.reduce((sum, count) => sum + count, 0), keys: set.definition === undefined ? [] : keys }

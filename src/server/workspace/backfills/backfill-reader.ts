@@ -5,6 +5,7 @@ import type {
   ChunkPage,
   ChunkQuery,
   WireBackfill,
+  WireBackfillAsset,
   WireChunk,
 } from '../../../api/automation/backfill-contract.ts'
 import { wireRow } from '../../../api/wire-row.ts'
@@ -61,7 +62,7 @@ export class BackfillReader {
 
   async get(backfillId: string): Promise<BackfillDetail> {
     const { backfill, assets } = await this.find(backfillId)
-    return { backfill: this.#shown(backfill), assets: assets.map((row) => wireRow(backfillAssets, row)) }
+    return { backfill: this.#shown(backfill), assets: assets.map(shownAsset) }
   }
 
   async chunks(backfillId: string, { limit, cursor, outcome }: ChunkQuery): Promise<ChunkPage> {
@@ -119,6 +120,12 @@ export class BackfillReader {
     const state = row.outcome ?? (run?.state === 'RUNNING' ? 'RUNNING' : 'PLANNED')
     return { ...wireRow(backfillChunks, row), state, first_key: keyAt(0), last_key: keyAt(positions.count - 1) }
   }
+}
+
+/** Which partitions it has may be a long list, and nobody who looks at the progress asks for it. */
+function shownAsset(row: Readonly<BackfillAssetRow>): WireBackfillAsset {
+  const { positions: _, ...shown } = wireRow(backfillAssets, row)
+  return shown
 }
 
 /** Failures while it is paused are shown as such. */

@@ -1,6 +1,7 @@
 import type {
   AcceptedBackfill,
   BackfillCancelBody,
+  BackfillChangesBody,
   BackfillPreview,
   BackfillPreviewBody,
   BackfillRetryBody,
@@ -12,6 +13,7 @@ import type {
 import { BackfillCancelRequested } from '../../../domain/backfills/backfill-cancel-requested.event.ts'
 import { BackfillCreated, type NewBackfill } from '../../../domain/backfills/backfill-created.event.ts'
 import { backfillRequests, requestKey } from '../../../domain/backfills/backfill-requests.table.ts'
+import { BackfillSettingsChanged } from '../../../domain/backfills/backfill-settings-changed.event.ts'
 import { BackfillStateChanged } from '../../../domain/backfills/backfill-state-changed.event.ts'
 import { type BackfillRow, isBackfillOver } from '../../../domain/backfills/backfills.table.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -27,6 +29,7 @@ import { checkStateVersion, refusedTransition } from '../state-version.ts'
 import type { Statuses } from '../status/statuses.ts'
 import { nothingToDo, previewOf, type SettledBackfill, settle, settleRetry } from './asked-backfill.ts'
 import { BackfillReader, shownState } from './backfill-reader.ts'
+import { inputsMissing } from './missing-inputs.ts'
 
 const DEFAULT_CONCURRENCY = 2
 /** Whatever somebody asks for by hand goes first: that has 0 unless it says otherwise. */
@@ -129,6 +132,38 @@ export class Backfills extends BackfillReader implements BackfillsApi {
     })
   }
 
+  /** Changes how it goes on. Runs that are planned already keep their priority. */
+  async update(id: string, body: BackfillChangesBody, user: string, expected?: number): Promise<AcceptedBackfill> {
+    const message = 'backfill changed'
+    const { request_id, ...changes } = body
+    return await this.#turns.run(async () => {
+      const { backfill } = await this.find(id)
+      const request = request_id ?? this.#known.mintId()
+      const before = backfill.change_requests.find((each) => each.request_id === request)
+      if (before !== undefined) return accepted(backfill, { message, at: before.at, request, event_id: before.event_id })
+      checkStateVersion(id, { expected, actual: backfill.state_version })
+      if (isBackfillOver(backfill.state)) throw over(backfill, backfill.state, 'Create another, or retry what failed.')
+      if (backfill.cancel_requested_at !== null) throw over(backfill, backfill.state, 'It is being cancelled.')
+      const { max_concurrent_runs, priority, stop_after_failures } = { ...backfill, ...withoutUndefined(changes) }
+      const settings = { max_concurrent_runs, priority, stop_after_failures }
+      const event = newEvent(
+        BackfillSettingsChanged,
+        {
+          backfill_id: id,
+          settings_version: (backfill.settings_version ?? 1) + 1,
+          ...settings,
+          changed_by: user,
+          request_id: request,
+        },
+        { actor: user, correlation_id: request },
+      )
+      const { events, verdicts } = await this.#known.submit([event])
+      const now = (await this.find(id)).backfill
+      if (verdicts[0]?.kind === 'ignored') throw over(now, now.state, 'Look at it again.')
+      return accepted(now, { message, at: this.#known.now(), request, event_id: events[0]?.event_id ?? null })
+    })
+  }
+
   async #switch(
     id: string,
     to_state: 'PAUSED' | 'RUNNING',
@@ -176,7 +211,8 @@ export class Backfills extends BackfillReader implements BackfillsApi {
     return await this.#turns.run(async () => {
       const before = request_id === undefined ? undefined : await this.#madeBy(request, parent, request_fingerprint)
       if (before !== undefined) return before
-      const { left_out, ...frozen } = await settled()
+      const { left_out, missing_inputs, ...frozen } = await settled()
+      if (missing_inputs.length > 0) throw inputsMissing(missing_inputs)
       const now = this.#known.now()
       if (frozen.stages.length === 0)
         return nothing(parent === undefined ? nothingToDo(left_out) : 'nothing to do: nothing failed', now, request)

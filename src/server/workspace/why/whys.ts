@@ -4,8 +4,10 @@ import type { StatusApi } from '../../../api/status-contract.ts'
 import type { ScheduleRow } from '../../../domain/schedules/schedule-definitions.table.ts'
 import type { SensorRow } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { reason, type WhyAnswer, type WhyKind } from '../../../domain/why/reasons.ts'
+import { whyBackfill } from '../../../domain/why/why-backfill.ts'
 import { whyRun } from '../../../domain/why/why-run.ts'
 import { ServoError } from '../../../lib/error.ts'
+import type { FoundBackfill } from '../backfills/backfill-reader.ts'
 import type { Knowledge } from '../knowledge.ts'
 import { whyOfAsset } from './asset-why.ts'
 import { listConflicts } from './conflicts.ts'
@@ -26,6 +28,8 @@ export interface WhySources {
   /** The variables of which a webhook needs one, and has none. */
   readonly missingSecrets: (sensor: Readonly<SensorRow>) => readonly string[]
   readonly run: (idOrStart: string) => Promise<RunDetail>
+  /** The backfill of this id, which must exist. */
+  readonly backfill: (id: string) => Promise<FoundBackfill>
   /** Whether this server lets schedules tick; undefined where no server answers. */
   readonly isOn?: boolean | undefined
   /** Why no code of the project can be evaluated here. */
@@ -50,6 +54,10 @@ export class Whys implements WhyApi {
         return await whyOfSchedule(known, this.#sources.schedule(name), { ...this.#sources, at: query.at })
       case 'sensor':
         return await whyOfSensor(known, this.#sources.sensor(name), query.message, this.#sources)
+      case 'backfill': {
+        const { backfill, assets } = await this.#sources.backfill(name)
+        return whyBackfill(backfill, assets)
+      }
       case 'run':
         return await this.#run(name)
       case 'asset': {
@@ -71,7 +79,7 @@ export class Whys implements WhyApi {
   }
 }
 
-const QUERIES = { schedule: 'at', sensor: 'message', run: undefined, asset: 'partition' } as const
+const QUERIES = { schedule: 'at', sensor: 'message', backfill: undefined, run: undefined, asset: 'partition' } as const
 
 /** A question that would be answered as if a part of it had not been asked is refused. */
 function refuseOthers(kind: WhyKind, query: ReasonQuery): void {
