@@ -14,13 +14,13 @@ import { missingSegments } from '../ledger/missing-segments.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import { scanLedger } from '../ledger/scan-ledger.ts'
 import { SeenSegments } from '../ledger/sequence.ts'
-import { directFiles, type Manifest } from '../manifest/manifest.ts'
+import { archivesOf, directFiles, type Manifest } from '../manifest/manifest.ts'
 import { soundEntries } from '../manifest/page-list.ts'
 import { decodeRows, storedColumns } from '../parquet/parquet.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { removedKeysOf } from '../publish/removed-keys.ts'
-import { Findings } from './findings.ts'
+import { daysOfArchives, Findings } from './findings.ts'
 import { type CheckedManifests, checkManifests } from './manifest-check.ts'
 import { recordedPublishes, replay } from './replay.ts'
 import { salvage } from './salvage.ts'
@@ -70,6 +70,8 @@ class Verification {
   readonly #checked = new Set<string>()
   readonly #relaid: string[] = []
   readonly #seen = new SeenSegments()
+  /** Segments in archives that are damaged. */
+  readonly #unreadable: string[] = []
   readonly #values: ValueCheck | undefined
   #events = 0
 
@@ -150,6 +152,8 @@ class Verification {
     }
     for await (const found of soundEntries(store, newest.order, onDamage))
       await this.#checkFile('page' in found ? found.page : found.entry)
+    for await (const found of soundEntries(store, archivesOf(newest), onDamage))
+      await this.#checkFile('page' in found ? found.page : found.entry)
     for (const { file, manifest } of salvaged) this.#reportSalvaged(await this.#unlike(file), manifest)
     for (const page of damaged) {
       const unlike: string[] = []
@@ -183,10 +187,15 @@ class Verification {
   async #checkOrder(manifest: Manifest, inLedger: ReadonlySet<string>): Promise<Set<string>> {
     const { store } = this.#options
     const folded = new Set<string>()
+    const damaged = daysOfArchives(this.#findings.all)
     const fold = (ulid: string): void => {
       const path = this.#paths.segment(ulid)
       if (folded.has(ulid)) this.#findings.report(path, `${path} was folded twice`)
-      if (!inLedger.has(ulid)) this.#findings.report(path, `${path} is missing, but it was folded`)
+      if (!inLedger.has(ulid)) {
+        // The archive that had it is named.
+        if (damaged.has(utcDay(ulidTime(ulid)))) this.#unreadable.push(ulid)
+        else this.#findings.report(path, `${path} is missing, but it was folded`)
+      }
       folded.add(ulid)
     }
     for await (const found of soundEntries(store, manifest.order, () => undefined)) {
@@ -207,7 +216,7 @@ class Verification {
   #reportGaps({ newest, mark }: CheckedManifests): void {
     const gaps = this.#seen.gaps({}, newest.writers ?? {}, mark?.writers ?? {})
     const reported = this.#findings.all.flatMap(({ path }) => segmentUlid(path) ?? [])
-    for (const { path, message } of missingSegments(this.#paths, gaps, reported)) this.#findings.report(path, message)
+    for (const { path, message } of missingSegments(this.#paths, gaps, [...reported, ...this.#unreadable])) this.#findings.report(path, message)
   }
 
   async #replay(manifest: Manifest, expected: ReadonlyMap<string, FileRef>): Promise<number> {
