@@ -26,8 +26,8 @@ export interface ArchivedSegment {
 export interface OriginalSegment {
   readonly bytes: number
   readonly sha256: string
-  /** Values that were purged or have expired: the events keep their size and checksum. */
-  readonly forgotten_values: number
+  /** The SHA-256 of values that were purged or have expired: the events keep their size and checksum. */
+  readonly forgotten_values: readonly string[]
 }
 
 interface Block {

@@ -8,7 +8,14 @@ import { type LedgerPlace, readSegment } from './read-segment.ts'
 import { openSegment, type Segment } from './segment.ts'
 
 /** An object of the ledger: a segment, in a file or in an archive, or why it is none. */
-export type Scanned = { readonly path: string; readonly segment: Segment } | NoSegment
+export type Scanned = Whole<Segment> | NoSegment
+
+interface Whole<T> {
+  readonly path: string
+  readonly segment: T
+  /** The SHA-256 of values that were left out when it was packed. */
+  readonly forgotten?: readonly string[] | undefined
+}
 
 interface NoSegment {
   readonly path: string
@@ -60,7 +67,7 @@ async function* scanArchive(place: LedgerPlace & { archives: Archives }, path: s
       openSegment(await archives.bytesOf({ path, segment }), paths.segment(segment.ulid), scope),
     )
     if ('error' in scanned) unreadable.add(segment.block)
-    yield scanned
+    yield 'error' in scanned ? scanned : { ...scanned, forgotten: segment.original?.forgotten_values }
   }
 }
 
@@ -68,7 +75,7 @@ async function opened<T>(
   path: string,
   bytes: Uint8Array,
   open: () => T | Promise<T>,
-): Promise<{ readonly path: string; readonly segment: T } | NoSegment> {
+): Promise<Whole<T> | NoSegment> {
   try {
     return { path, segment: await open() }
   } catch (error) {

@@ -19,14 +19,14 @@ export class Forgetting {
   }
 
   packed(bytes: Uint8Array, { ulid, events, sequence }: Segment): PackedSegment {
-    let forgotten_values = 0
+    const forgotten_values: string[] = []
     const left = events.map((event) => {
       const value = this.#isForgotten && this.#carries.get(event.event_type)?.(event.payload)
       if (value === undefined || !this.#isForgotten?.(event, value)) return event
-      forgotten_values += 1
+      forgotten_values.push(value.sha256)
       return { ...event, payload: value.without }
     })
-    if (forgotten_values === 0) return { ulid, bytes }
+    if (forgotten_values.length === 0) return { ulid, bytes }
     const original = { bytes: bytes.length, sha256: sha256(bytes), forgotten_values }
     const texts = left.map((event) => canonicalJson(event))
     return { ulid, bytes: encodeSegment(ulid, texts, sequence), original }
