@@ -14,9 +14,9 @@ import { Compactor } from '../../src/engine/publish/compactor.ts'
 import { DAY_MS } from '../../src/lib/time.ts'
 import { ulidSource } from '../../src/lib/ulid.ts'
 import { reportFact } from '../../src/testing/facts.ts'
-import { TestClock } from '../engine/workspace.ts'
 import { projectOf, type TestProject } from '../e2e/support/project.ts'
 import { until } from '../e2e/support/until.ts'
+import { TestClock } from '../engine/workspace.ts'
 
 /** More with `SERVO_PACK_KILLS=200`. */
 const KILLS = Number(process.env['SERVO_PACK_KILLS'] ?? 1)
@@ -89,8 +89,17 @@ test('[L10][I1] a server that is killed while it packs loses nothing, and the ne
       dev.kill('SIGKILL')
       await dev.ended
       const there = await eventsIn(servoDir)
-      expect([...events].filter((id) => !there.has(id)), `after kill ${done} in ${servoDir}`).toEqual([])
-      const report = await verify({ store: fsStore(servoDir), scope, registry: orchestration, scratch: memoryStore(), quick: true })
+      expect(
+        [...events].filter((id) => !there.has(id)),
+        `after kill ${done} in ${servoDir}`,
+      ).toEqual([])
+      const report = await verify({
+        store: fsStore(servoDir),
+        scope,
+        registry: orchestration,
+        scratch: memoryStore(),
+        quick: true,
+      })
       expect(report.problems).toEqual([])
     }
     const dev = await project.dev()

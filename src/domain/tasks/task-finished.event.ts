@@ -128,11 +128,11 @@ function storedFile(output: unknown): StoredFile | undefined {
 
 /** The value that an attempt reported with its end. */
 function carriedValue(recorded: Readonly<Record<string, unknown>>): CarriedValue | undefined {
-  const { value } = storedIn(recorded['output']) ?? {}
+  const { output } = recorded
+  const { value } = storedIn(output) ?? {}
   if (value === undefined || value === null) return undefined
   const checksum = checksumOf(Buffer.from(value))
-  const output = { ...checksum, ...Object(withoutValue(recorded['output'])) }
-  return { ...checksum, without: { ...recorded, output } }
+  return { ...checksum, without: { ...recorded, output: { ...checksum, ...Object(withoutValue(output)) } } }
 }
 
 function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): void {

@@ -242,7 +242,8 @@ class StateCopy {
 /** Every file that a manifest needs. */
 async function* filesOf(store: ObjectStore, manifest: Manifest): AsyncGenerator<FileRef> {
   yield* directFiles(manifest)
-  for (const list of [manifest.history, manifest.order, archivesOf(manifest)]) yield* listPages<{ publish: number }>(store, list)
+  for (const list of [manifest.history, manifest.order, archivesOf(manifest)])
+    yield* listPages<{ publish: number }>(store, list)
   for await (const entry of readEntries(store, manifest.history)) {
     for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (manifest.dropped[table] ?? 0)) yield file
   }

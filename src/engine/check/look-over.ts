@@ -58,7 +58,8 @@ async function missedSegments(store: ObjectStore, paths: Paths, manifest: Manife
     for (const { segments } of await readOrder(store, entry)) folded.push(...segments)
   }
   const there = new Set<string>()
-  for await (const path of unsettledAndPacked(store, paths, manifest, { archives: new Archives({ store, paths }) })) there.add(path)
+  for await (const path of unsettledAndPacked(store, paths, manifest, { archives: new Archives({ store, paths }) }))
+    there.add(path)
   for (const ulid of folded) {
     const path = paths.segment(ulid)
     if (!there.has(path) && !isSettled(manifest, utcDay(ulidTime(ulid))))

@@ -121,7 +121,8 @@ class Rebuild {
 
   #reportGaps({ seen }: MendedLedger, named: readonly LastSegments[]): void {
     const reported = [...this.#problems.keys()].flatMap((path) => segmentUlid(path) ?? [])
-    for (const damage of missingSegments(this.#paths, seen.gaps({}, ...named), [...reported, ...this.#unreadable])) this.#report(damage)
+    for (const damage of missingSegments(this.#paths, seen.gaps({}, ...named), [...reported, ...this.#unreadable]))
+      this.#report(damage)
   }
 
   /** Restores files that are damaged or gone. False if the ledger as it is no longer gives their bytes. */
@@ -202,7 +203,12 @@ class Rebuild {
       manifest: number,
       segments: watermarks.segments,
       events: watermarks.events,
-      repaired: order === 'anew' ? this.#repaired.filter((path) => [this.#paths.ledger, this.#paths.archives].some((folder) => path.startsWith(folder))) : this.#repaired,
+      repaired:
+        order === 'anew'
+          ? this.#repaired.filter((path) =>
+              [this.#paths.ledger, this.#paths.archives].some((folder) => path.startsWith(folder)),
+            )
+          : this.#repaired,
       order,
       problems: [...this.#problems.values()],
     }

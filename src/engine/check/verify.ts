@@ -217,7 +217,8 @@ class Verification {
   #reportGaps({ newest, mark }: CheckedManifests): void {
     const gaps = this.#seen.gaps({}, newest.writers ?? {}, mark?.writers ?? {})
     const reported = this.#findings.all.flatMap(({ path }) => segmentUlid(path) ?? [])
-    for (const { path, message } of missingSegments(this.#paths, gaps, [...reported, ...this.#unreadable])) this.#findings.report(path, message)
+    for (const { path, message } of missingSegments(this.#paths, gaps, [...reported, ...this.#unreadable]))
+      this.#findings.report(path, message)
   }
 
   async #replay(manifest: Manifest, expected: ReadonlyMap<string, FileRef>): Promise<number> {

@@ -4,13 +4,7 @@ import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { DayRange } from '../manifest/manifest.ts'
 import { archiveAt, type Paths } from '../paths.ts'
-import {
-  type ArchivedSegment,
-  type ArchiveSource,
-  readBlock,
-  readIndex,
-  segmentBytes,
-} from './archive-file.ts'
+import { type ArchivedSegment, type ArchiveSource, readBlock, readIndex, segmentBytes } from './archive-file.ts'
 
 /** Indexes and frames that are kept: a reader that goes through a day in the order of names needs one of each. */
 const KEPT_INDEXES = 8

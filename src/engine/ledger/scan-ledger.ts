@@ -1,6 +1,6 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
-import { isUlid } from '../../lib/ulid.ts'
 import { sha256 } from '../../lib/hash.ts'
+import { isUlid } from '../../lib/ulid.ts'
 import { archiveAt, segmentUlid } from '../paths.ts'
 import { originalSha256 } from './archive-file.ts'
 import { Archives } from './archives.ts'
@@ -42,7 +42,10 @@ export async function* scanLedger(place: LedgerPlace): AsyncGenerator<Scanned> {
   for await (const { path } of store.list(paths.ledger)) {
     const bytes = await store.get(path)
     // Packed meanwhile, perhaps after the archives were listed.
-    const scanned = bytes === undefined ? await packedMeanwhile(place, path, packed) : await opened(path, bytes, () => openInPlace(place, path, bytes))
+    const scanned =
+      bytes === undefined
+        ? await packedMeanwhile(place, path, packed)
+        : await opened(path, bytes, () => openInPlace(place, path, bytes))
     if (scanned === undefined) continue
     if ('segment' in scanned && bytes !== undefined && packed.has(scanned.segment.ulid)) {
       // What is packed is deleted a moment later, or by the next leader.
@@ -71,11 +74,7 @@ async function* scanArchive(place: LedgerPlace & { archives: Archives }, path: s
   }
 }
 
-async function opened<T>(
-  path: string,
-  bytes: Uint8Array,
-  open: () => T | Promise<T>,
-): Promise<Whole<T> | NoSegment> {
+async function opened<T>(path: string, bytes: Uint8Array, open: () => T | Promise<T>): Promise<Whole<T> | NoSegment> {
   try {
     return { path, segment: await open() }
   } catch (error) {

@@ -8,10 +8,8 @@ import type { Draft } from '../publish/draft.ts'
 /** The manifest after this one, which names one more archive. */
 export function withArchive(manifest: Manifest, paths: Paths, archive: FileRef, nowMs: number): Draft {
   const number = manifest.number + 1
-  const { list, pages } = appendEntry(
-    archivesOf(manifest),
-    { ...archive, publish: number },
-    (at, level) => paths.page('archives', at, manifest.epoch, level),
+  const { list, pages } = appendEntry(archivesOf(manifest), { ...archive, publish: number }, (at, level) =>
+    paths.page('archives', at, manifest.epoch, level),
   )
   const amended = { ...manifest, format: MANIFEST_FORMAT, number, published_at: toIso(nowMs), archives: list } as const
   return { files: pages, manifest: amended }

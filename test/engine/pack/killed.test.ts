@@ -5,7 +5,7 @@ import { faultyStore } from '../../../src/testing/faulty-store.ts'
 import { ScriptedLease } from '../../../src/testing/scripted-lease.ts'
 import { isFaultTried } from '../../tried-faults.ts'
 import { interceptedStore } from '../intercepted-store.ts'
-import { paths, Workspace } from '../workspace.ts'
+import { paths, type Workspace } from '../workspace.ts'
 import { eventCounts, packAll, packerOf, publishNext, severalDays } from './packed-days.ts'
 
 let start: Workspace
@@ -60,7 +60,10 @@ describe('a leader that packs', { timeout: 300_000 }, () => {
         await leadAndPack(workspace)
         await expectWhole(workspace, context)
         const left = await workspace.paths(paths.ledger)
-        expect(left.every((segment) => segment.startsWith(paths.day('2025-01-17'))), context).toBe(true)
+        expect(
+          left.every((segment) => segment.startsWith(paths.day('2025-01-17'))),
+          context,
+        ).toBe(true)
         const report = await workspace.verify()
         expect(report, context).toMatchObject({ ok: true, problems: [], replayed: true, unfolded: [] })
         expect(report.events, context).toBe(wanted)
@@ -89,7 +92,10 @@ describe('a leader that packs', { timeout: 300_000 }, () => {
       woken.resolve()
       await first
       const counts = await eventCounts(workspace)
-      expect([...events.keys()].filter((id) => counts.get(id) !== 1), context).toEqual([])
+      expect(
+        [...events.keys()].filter((id) => counts.get(id) !== 1),
+        context,
+      ).toEqual([])
       expect((await workspace.verify({ quick: nth % 4 > 0 })).problems, context).toEqual([])
     }
   })

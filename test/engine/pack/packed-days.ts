@@ -28,7 +28,10 @@ export async function publishNext(workspace: Workspace, compactor: Compactor, ..
 export const FIRST = ['2025-01-15', '2025-01-16', '2025-01-17'] as const
 
 /** So many days with a run and a report each. All but the last one are settled and can be packed. */
-export async function severalDays(days: number, workspace = new Workspace()): Promise<{ workspace: Workspace; compactor: Compactor }> {
+export async function severalDays(
+  days: number,
+  workspace = new Workspace(),
+): Promise<{ workspace: Workspace; compactor: Compactor }> {
   const compactor = await workspace.compactor()
   for (let day = 0; day < days; day++) {
     await workspace.appendAll(runFacts(`run ${day}`, { tasks: 1 }).batches.slice(0, -1))

@@ -35,7 +35,13 @@ describe('packing', () => {
       if (!left.has(path)) expect(Buffer.compare((await archives.read(segmentUlid(path)!))!, bytes)).toBe(0)
       expect(await readSegment({ store: workspace.store, paths, scope }, segmentUlid(path)!)).toBeDefined()
     }
-    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], replayed: true, segments: before.size, unfolded: [] })
+    expect(await workspace.verify()).toMatchObject({
+      ok: true,
+      problems: [],
+      replayed: true,
+      segments: before.size,
+      unfolded: [],
+    })
     const named = await Array.fromAsync(readEntries(workspace.store, archivesOf(compactor.manifest)))
     expect(named.map(({ path }) => path)).toEqual(await archivesIn(workspace))
   })

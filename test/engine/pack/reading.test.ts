@@ -85,7 +85,9 @@ describe('a packed ledger', { timeout: 120_000 }, () => {
     }
   })
 
-  test.each<[string, (store: ObjectStore, bytes: (day: number) => Uint8Array) => Promise<void>, Record<string, RegExp>, boolean]>([
+  test.each<
+    [string, (store: ObjectStore, bytes: (day: number) => Uint8Array) => Promise<void>, Record<string, RegExp>, boolean]
+  >([
     ['cut off', (store, bytes) => store.put(archive(0), bytes(0).subarray(0, 100)), { [archive(0)]: /is damaged/ }, false],
     ['emptied', (store) => store.put(archive(0), new Uint8Array()), { [archive(0)]: /cut off/ }, false],
     ['deleted', (store) => store.delete(archive(0)), { [archive(0)]: /is missing, but the manifest names it/ }, false],
@@ -122,20 +124,23 @@ describe('a packed ledger', { timeout: 120_000 }, () => {
       { [archive(0)]: /holds the archive 2025-01-16/, [archive(1)]: /holds the archive 2025-01-15/ },
       true,
     ],
-  ])('[S14] of which an archive is %s: verify names it and nothing else, and rebuild mends what can be mended', async (_, harm, named, mends) => {
-    const workspace = await packed.copy()
-    const contents = await Promise.all([0, 1].map(async (day) => (await packed.store.get(archive(day)))!))
-    await harm(workspace.store, (day) => contents[day]!)
-    const { problems } = await workspace.verify()
-    expect(problems.map(({ path }) => path).sort()).toEqual(Object.keys(named).sort())
-    for (const { path, message } of problems) expect(message).toMatch(named[path]!)
-    const report = await workspace.rebuild()
-    if (mends) {
-      expect(report.problems).toEqual([])
-      expect(await workspace.digests(paths.archives)).toEqual(await packed.digests(paths.archives))
-      expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], replayed: true })
-    } else expect((await workspace.verify()).problems.length).toBeGreaterThan(0)
-  })
+  ])(
+    '[S14] of which an archive is %s: verify names it and nothing else, and rebuild mends what can be mended',
+    async (_, harm, named, mends) => {
+      const workspace = await packed.copy()
+      const contents = await Promise.all([0, 1].map(async (day) => (await packed.store.get(archive(day)))!))
+      await harm(workspace.store, (day) => contents[day]!)
+      const { problems } = await workspace.verify()
+      expect(problems.map(({ path }) => path).sort()).toEqual(Object.keys(named).sort())
+      for (const { path, message } of problems) expect(message).toMatch(named[path]!)
+      const report = await workspace.rebuild()
+      if (mends) {
+        expect(report.problems).toEqual([])
+        expect(await workspace.digests(paths.archives)).toEqual(await packed.digests(paths.archives))
+        expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], replayed: true })
+      } else expect((await workspace.verify()).problems.length).toBeGreaterThan(0)
+    },
+  )
 
   test('[S14] of which an archive is gone, or shorter than it was: a start says so', async () => {
     const workspace = await packed.copy()
@@ -155,7 +160,13 @@ describe('a packed ledger', { timeout: 120_000 }, () => {
     const other = await severalDays(1, new Workspace())
     const [from] = (await other.workspace.paths(paths.ledger)).slice(1)
     const { events } = openSegment((await other.workspace.store.get(from!))!, from!, scope)
-    await workspace.store.put(path!, encodeSegment(segmentUlid(path!)!, events.map((event) => JSON.stringify(event))))
+    await workspace.store.put(
+      path!,
+      encodeSegment(
+        segmentUlid(path!)!,
+        events.map((event) => JSON.stringify(event)),
+      ),
+    )
     expect((await workspace.verify()).problems).toMatchObject([{ path, message: expect.stringContaining('that was packed') }])
   })
 })
@@ -187,7 +198,8 @@ describe('a backup', { timeout: 120_000 }, () => {
     const second = await copying(workspace.store, store)
     expect(second.segments).toBe(first.segments + 1)
     const backup = new Workspace(store, workspace.clock, 3)
-    for (const folder of [paths.ledger, paths.archives]) expect(await backup.digests(folder)).toEqual(await workspace.digests(folder))
+    for (const folder of [paths.ledger, paths.archives])
+      expect(await backup.digests(folder)).toEqual(await workspace.digests(folder))
     expect(await backup.verify()).toMatchObject({ ok: true, problems: [], replayed: true })
     expect(await copying(workspace.store, store)).toMatchObject({ copied: { files: 0 }, removed: 0 })
     const restored = new Workspace(memoryStore(), workspace.clock, 4)
@@ -238,11 +250,14 @@ test('[L11] a value that is forgotten is packed as its size and checksum; the in
   const archives = new Archives({ store: workspace.store, paths })
   const segments = [...(await archives.segments(paths.archive(FIRST[0], 1))).values()]
   const changed = segments.filter(({ original }) => original !== undefined)
-  expect(changed).toMatchObject([{ original: { forgotten_values: [sha256(secret)], bytes: expect.any(Number), sha256: expect.stringMatching(/^\w{64}$/) } }])
+  expect(changed).toMatchObject([
+    { original: { forgotten_values: [sha256(secret)], bytes: expect.any(Number), sha256: expect.stringMatching(/^\w{64}$/) } },
+  ])
   for (const { ulid } of segments) {
     const text = Buffer.from((await archives.read(ulid))!).toString()
     expect(text).not.toContain('to be forgotten')
-    if (ulid === changed[0]!.ulid) expect(text).toContain(`"output":{"bytes":${secret.length},"rows":3,"sha256":"${sha256(secret)}"}`)
+    if (ulid === changed[0]!.ulid)
+      expect(text).toContain(`"output":{"bytes":${secret.length},"rows":3,"sha256":"${sha256(secret)}"}`)
   }
   expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], events: before.events, segments: before.segments })
   expect(orchestration.events.flatMap(({ type, carries }) => (carries === undefined ? [] : [type]))).toEqual(['TaskFinished'])
