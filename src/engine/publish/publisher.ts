@@ -129,7 +129,7 @@ export class Publisher {
   #ring(): void {
     const { clock } = this.#options
     const turn = this.#turn(clock.monotonic())
-    if (turn <= clock.monotonic()) void this.#begin(this.#isQuiet())
+    if (turn <= clock.monotonic()) void this.#begin(this.#isQuiet() && clock.monotonic() >= this.#noticedAt + QUIET_MS)
     else if (this.#state.kind === 'scheduled') {
       const cancel = clock.after(turn - clock.monotonic(), () => this.#ring())
       this.#enter({ kind: 'scheduled', at: turn, cancel })

@@ -6,6 +6,7 @@ import { readSegment } from '../../../src/engine/ledger/read-segment.ts'
 import { archivesOf } from '../../../src/engine/manifest/manifest.ts'
 import { readEntries } from '../../../src/engine/manifest/page-list.ts'
 import { segmentUlid } from '../../../src/engine/paths.ts'
+import { sha256 } from '../../../src/lib/hash.ts'
 import { HOUR_MS } from '../../../src/lib/time.ts'
 import { countingStore } from '../../../src/testing/counting-store.ts'
 import { reportFact } from '../../../src/testing/facts.ts'
@@ -44,6 +45,23 @@ describe('packing', () => {
     })
     const named = await Array.fromAsync(readEntries(workspace.store, archivesOf(compactor.manifest)))
     expect(named.map(({ path }) => path)).toEqual(await archivesIn(workspace))
+  })
+
+  test('[L10] deletes a segment only once its archive is durable, whole and named by a durable manifest', async () => {
+    const { workspace, compactor } = await severalDays(3)
+    let deleted = 0
+    const watched = interceptedStore(workspace.store, async ({ method, path }) => {
+      if (method !== 'delete') return
+      deleted += 1
+      const [newest] = (await workspace.manifests()).slice(-1)
+      const named = await Array.fromAsync(readEntries(workspace.store, archivesOf(newest!)))
+      const found = await new Archives({ store: workspace.store, paths }).find(segmentUlid(path)!)
+      const ref = named.find((entry) => entry.path === found!.path)
+      expect(ref?.sha256).toBe(sha256((await workspace.store.get(found!.path))!))
+      expect(found!.segment.sha256).toBe(sha256((await workspace.store.get(path))!))
+    })
+    await packAll(packerOf(workspace, compactor, { store: watched, rule: { maxSegments: 4 } }))
+    expect(deleted).toBeGreaterThan(10)
   })
 
   test('[L10] makes files that any tool can read: a segment per line', async () => {
