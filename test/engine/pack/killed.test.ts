@@ -64,9 +64,9 @@ describe('a leader that packs', { timeout: 300_000 }, () => {
           left.every((segment) => segment.startsWith(paths.day('2025-01-17'))),
           context,
         ).toBe(true)
-        const report = await workspace.verify()
-        expect(report, context).toMatchObject({ ok: true, problems: [], replayed: true, unfolded: [] })
-        expect(report.events, context).toBe(wanted)
+        // What a replay gives follows from the bytes of the segments, so one in four will do.
+        const report = await workspace.verify({ quick: nth % 4 > 0 })
+        expect(report, context).toMatchObject({ ok: true, problems: [], unfolded: [], events: wanted })
       }
     },
   )

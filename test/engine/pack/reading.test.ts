@@ -74,6 +74,23 @@ describe('a packed ledger', { timeout: 120_000 }, () => {
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], unfolded: [] })
   })
 
+  test('[S10][S14] of many archives has them listed in pages, which are kept, checked, and not needed to mend the rest', async () => {
+    const workspace = await inFiles.copy()
+    const compactor = await workspace.compactor({ name: 'packs' })
+    await packAll(packerOf(workspace, compactor, { rule: { maxSegments: 1 } }))
+    await publishNext(workspace, compactor, reportFact('after'))
+    const pages = (await workspace.paths(paths.state)).filter((path) => path.includes('_archives_pages'))
+    expect(pages).toHaveLength(1)
+    expect(compactor.manifest.archives?.levels[0].length).toBeLessThan(16)
+    workspace.clock.pass(DAY_MS)
+    await workspace.collect(0)
+    expect(await workspace.verify({ quick: true })).toMatchObject({ ok: true, problems: [] })
+    await workspace.store.delete(pages[0]!)
+    expect((await workspace.verify({ quick: true })).problems).toMatchObject([{ path: pages[0] }])
+    expect((await workspace.rebuild()).problems).toEqual([])
+    expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], unfolded: [] })
+  })
+
   test('[S14] is checked to the last byte: one changed bit anywhere is named, in one line', async () => {
     const bytes = (await packed.store.get(archive(0)))!
     const workspace = await packed.copy()
