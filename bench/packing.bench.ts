@@ -86,9 +86,7 @@ async function stored(prefix: string): Promise<{ files: number; bytes: number }>
   return found
 }
 
-const rows = [
-  ['runs', 'files', 'kB', 'packed: files', 'kB', ': before', ': as one', 'computed', 'longest step', 'manifest'],
-]
+const rows = [['runs', 'files', 'kB', 'packed: files', 'kB', ': before', ': as one', 'computed', 'longest step', 'manifest']]
 for (const runs of RUNS) {
   while (stream.finishedRuns < runs) {
     await write(BATCH_EVENTS)
