@@ -22,6 +22,9 @@ export class Archives {
   readonly #paths: Paths
   /** By day, the archives that were there when it was last listed. */
   readonly #listed = new Map<string, readonly string[]>()
+  /** The first and the last segment of each archive that was read: a large day has many archives, and more than are kept. */
+  readonly #spans = new Map<string, { readonly first: string; readonly last: string }>()
+  #known: Promise<ReadonlyMap<string, readonly string[]>> | undefined
   readonly #indexes = new Recent<ReadonlyMap<string, ArchivedSegment>>(KEPT_INDEXES)
   readonly #blocks = new Recent<Uint8Array>(KEPT_BLOCKS)
 
@@ -33,6 +36,16 @@ export class Archives {
   /** The bytes of a segment; undefined if it is in no archive. Throws `corrupt` if its archive is damaged. */
   async read(ulid: string): Promise<Uint8Array | undefined> {
     const found = await this.find(ulid)
+    return found && (await this.bytesOf(found))
+  }
+
+  /**
+   * The same for who reads the whole ledger: archives are listed once, and one that came later is not looked for. So a segment that was
+   * packed long ago is not asked for in its file, and one that was not is not asked for here.
+   */
+  async readKnown(ulid: string): Promise<Uint8Array | undefined> {
+    this.#known ??= this.#listAll()
+    const found = await this.#findIn((await this.#known).get(utcDay(ulidTime(ulid))) ?? [], ulid)
     return found && (await this.bytesOf(found))
   }
 
@@ -55,6 +68,8 @@ export class Archives {
   async #findIn(archives: readonly string[], ulid: string): Promise<Found | undefined> {
     let failure: unknown
     for (const path of archives) {
+      const span = this.#spans.get(path)
+      if (span !== undefined && (ulid < span.first || ulid > span.last)) continue
       try {
         const segment = (await this.segments(path)).get(ulid)
         if (segment !== undefined) return { path, segment }
@@ -71,6 +86,8 @@ export class Archives {
   async segments(path: string): Promise<ReadonlyMap<string, ArchivedSegment>> {
     return await this.#indexes.get(path, async () => {
       const { segments } = await readIndex(await this.#source(path))
+      const [first, last] = [segments[0]?.ulid ?? '', segments.at(-1)?.ulid ?? '']
+      this.#spans.set(path, { first, last })
       return new Map(segments.map((segment) => [segment.ulid, segment]))
     })
   }
@@ -94,17 +111,16 @@ export class Archives {
     return (await Array.fromAsync(this.#store.list(this.#paths.archives))).map(({ path }) => path)
   }
 
+  async #listAll(): Promise<ReadonlyMap<string, readonly string[]>> {
+    return byDay(await this.all())
+  }
+
   /** The paths that the segments in the archives of other days than these had, in order. */
   async *pathsOutside(ranges: readonly DayRange[]): AsyncGenerator<string> {
-    const days = new Map<string, string[]>()
     const [first] = ranges
     const gaps = [[undefined, first?.[0]], ...ranges.map(([, last], i) => [last, ranges[i + 1]?.[0]])] as const
     const listed = await Promise.all(gaps.map(([after, before]) => this.#between(after, before)))
-    for (const path of listed.flat()) {
-      const { day } = archiveAt(path) ?? {}
-      if (day !== undefined) days.set(day, [...(days.get(day) ?? []), path])
-    }
-    for (const archives of days.values()) {
+    for (const archives of byDay(listed.flat()).values()) {
       const ulids = new Set<string>()
       // One that is damaged is found by who checks; the others go on.
       for (const path of archives) for (const ulid of await this.#ulidsUnlessDamaged(path)) ulids.add(ulid)
@@ -141,6 +157,15 @@ export class Archives {
       (await this.#store.getRange(path, start, length)) ?? new Uint8Array()
     return { path, size, range }
   }
+}
+
+function byDay(archives: readonly string[]): Map<string, string[]> {
+  const days = new Map<string, string[]>()
+  for (const path of archives) {
+    const { day } = archiveAt(path) ?? {}
+    if (day !== undefined) days.set(day, [...(days.get(day) ?? []), path])
+  }
+  return days
 }
 
 /** What was read last, by name. Several readers of the same wait for one reading; one that fails is tried again. */

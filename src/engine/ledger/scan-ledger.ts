@@ -4,7 +4,7 @@ import { isUlid } from '../../lib/ulid.ts'
 import { archiveAt, segmentUlid } from '../paths.ts'
 import { originalSha256 } from './archive-file.ts'
 import { Archives } from './archives.ts'
-import { type LedgerPlace, readSegment } from './read-segment.ts'
+import type { LedgerPlace } from './read-segment.ts'
 import { openSegment, type Segment } from './segment.ts'
 
 /** An object of the ledger: a segment, in a file or in an archive, or why it is none. */
@@ -31,28 +31,38 @@ interface NoSegment {
 export async function* scanLedger(place: LedgerPlace): AsyncGenerator<Scanned> {
   const { store, paths, archives = new Archives(place) } = place
   const packed = new Set<string>()
-  for (const path of await archives.all()) {
-    for await (const scanned of scanArchive({ ...place, archives }, path)) {
-      // Two archives have the same segments if a leader that was deposed had made one of them.
-      if ('segment' in scanned && packed.has(scanned.segment.ulid)) continue
-      if ('segment' in scanned) packed.add(scanned.segment.ulid)
-      yield scanned
+  const seen = new Set<string>()
+  const scanned = new Set<string>()
+  async function* scanArchives(): AsyncGenerator<Scanned> {
+    for (const path of await archives.all()) {
+      if (scanned.has(path)) continue
+      scanned.add(path)
+      for await (const found of scanArchive({ ...place, archives }, path)) {
+        if ('segment' in found) {
+          const { ulid } = found.segment
+          packed.add(ulid)
+          // Two archives have the same segments if a leader that was deposed had made one of them.
+          if (seen.has(ulid)) continue
+          seen.add(ulid)
+        }
+        yield found
+      }
     }
   }
+  yield* scanArchives()
   for await (const { path } of store.list(paths.ledger)) {
     const bytes = await store.get(path)
-    // Packed meanwhile, perhaps after the archives were listed.
-    const scanned =
-      bytes === undefined
-        ? await packedMeanwhile(place, path, packed)
-        : await opened(path, bytes, () => openInPlace(place, path, bytes))
-    if (scanned === undefined) continue
-    if ('segment' in scanned && bytes !== undefined && packed.has(scanned.segment.ulid)) {
-      // What is packed is deleted a moment later, or by the next leader.
-      if (await isPackedAs(archives, scanned.segment.ulid, bytes)) continue
-      yield { path, error: differs(path), bytes }
-    } else yield scanned
+    if (bytes === undefined) continue
+    const found = await opened(path, bytes, () => openInPlace(place, path, bytes))
+    if ('error' in found) yield found
+    else if (!packed.has(found.segment.ulid)) {
+      seen.add(found.segment.ulid)
+      yield found
+    } else if (!(await isPackedAs(archives, found.segment.ulid, bytes))) yield { path, error: differs(path), bytes }
+    // The same as in the archive: it is about to be deleted, or will be by the next leader.
   }
+  // What was packed meanwhile may be in no file any more.
+  yield* scanArchives()
 }
 
 async function* scanArchive(place: LedgerPlace & { archives: Archives }, path: string): AsyncGenerator<Scanned> {
@@ -81,13 +91,6 @@ async function opened<T>(path: string, bytes: Uint8Array, open: () => T | Promis
     if (!isServoError(error, 'corrupt')) throw error
     return { path, error, bytes }
   }
-}
-
-async function packedMeanwhile(place: LedgerPlace, path: string, packed: ReadonlySet<string>): Promise<Scanned | undefined> {
-  const ulid = segmentUlid(path)
-  if (ulid === undefined || packed.has(ulid)) return undefined
-  const segment = await readSegment(place, ulid)
-  return segment && { path, segment }
 }
 
 async function isPackedAs(archives: Archives, ulid: string, bytes: Uint8Array): Promise<boolean> {

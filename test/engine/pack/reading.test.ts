@@ -13,6 +13,7 @@ import type { NewEvent } from '../../../src/model/event.ts'
 import { newEvent } from '../../../src/model/event.ts'
 import type { ObjectStore } from '../../../src/ports/object-store.ts'
 import { reportFact, runFacts } from '../../../src/testing/facts.ts'
+import { interceptedStore } from '../intercepted-store.ts'
 import { paths, scope, Workspace } from '../workspace.ts'
 import { eventCounts, FIRST, packAll, packerOf, publishNext, severalDays } from './packed-days.ts'
 
@@ -72,6 +73,21 @@ describe('a packed ledger', { timeout: 120_000 }, () => {
     expect(compactor.manifest.archives?.levels[0].map(({ path }) => path)).toEqual([0, 1, 2].map(archive))
     expect(await workspace.paths(paths.archives)).toHaveLength(3)
     expect(await workspace.verify()).toMatchObject({ ok: true, problems: [], unfolded: [] })
+  })
+
+  test('[S14] that is packed while it is verified is in order, whatever was listed before', async () => {
+    for (const listed of [paths.archives, paths.ledger]) {
+      const workspace = await inFiles.copy()
+      const compactor = await workspace.compactor({ name: 'packs' })
+      let isPacked = false
+      const store = interceptedStore(workspace.store, async ({ method, path }) => {
+        if (isPacked || method !== 'list' || path !== listed) return
+        isPacked = true
+        await packAll(packerOf(workspace, compactor))
+      })
+      expect(await new Workspace(store, workspace.clock, 8).verify()).toMatchObject({ ok: true, problems: [], replayed: true })
+      expect(isPacked).toBe(true)
+    }
   })
 
   test('[S10][S14] of many archives has them listed in pages, which are kept, checked, and not needed to mend the rest', async () => {
