@@ -1,5 +1,5 @@
 import { ServoError } from '../lib/error.ts'
-import { utcDay } from '../lib/time.ts'
+import { isUtcDay, utcDay } from '../lib/time.ts'
 import { isUlid, ulidTime } from '../lib/ulid.ts'
 
 /** Whose facts these are. Both names become part of every path; `Paths` checks them, so every component does. */
@@ -27,6 +27,9 @@ export function checkScope(scope: Scope): Scope {
 const NUMBER_WIDTH = 12
 const padNumber = (number: number): string => String(number).padStart(NUMBER_WIDTH, '0')
 
+/** A day of a million runs has some hundred archives. */
+const PART_WIDTH = 4
+
 /** The folders of a table's files. Sorted files are in `runs`. */
 export type Layer = 'base' | 'l0' | 'removed' | 'runs' | 'history'
 
@@ -34,6 +37,8 @@ export type Layer = 'base' | 'l0' | 'removed' | 'runs' | 'history'
 export class Paths {
   readonly root: string
   readonly ledger: string
+  /** Where the segments of days that no start needs are packed. */
+  readonly archives: string
   readonly manifests: string
   readonly boundaries: string
   readonly state: string
@@ -45,6 +50,7 @@ export class Paths {
     checkScope(scope)
     this.root = `tenant=${scope.tenant_id}/workspace=${scope.workspace_id}/`
     this.ledger = `${this.root}ledger/orchestration/`
+    this.archives = `${this.root}ledger/orchestration.archives/`
     this.manifests = `${this.root}manifests/orchestration/`
     this.boundaries = `${this.root}manifests/orchestration.boundary/`
     this.state = `${this.root}state/orchestration/`
@@ -59,6 +65,11 @@ export class Paths {
   /** The folder of the segments of one day, `2025-01-15`. */
   day(day: string): string {
     return `${this.ledger}${day}/`
+  }
+
+  /** One of the archives of a day, counted from 1. */
+  archive(day: string, part: number): string {
+    return `${this.archives}${day}-${String(part).padStart(PART_WIDTH, '0')}.jsonl.zst`
   }
 
   manifest(number: number): string {
@@ -113,6 +124,14 @@ export function segmentUlid(path: string): string | undefined {
   if (name === undefined || !name.endsWith('.json')) return undefined
   const ulid = name.slice(0, -'.json'.length)
   return isUlid(ulid) && day === utcDay(ulidTime(ulid)) ? ulid : undefined
+}
+
+const ARCHIVE = new RegExp(`/(\\d{4}-\\d{2}-\\d{2})-(\\d{${PART_WIDTH},})\\.jsonl\\.zst$`)
+
+/** The day and the part of an archive's path; undefined for any other path. */
+export function archiveAt(path: string): { readonly day: string; readonly part: number } | undefined {
+  const [, day, part] = ARCHIVE.exec(path) ?? []
+  return day === undefined || !isUtcDay(day) ? undefined : { day, part: Number(part) }
 }
 
 /** The number at the start of a numbered file's name; NaN for a file that is not ours. */

@@ -51,6 +51,14 @@ export interface StoredFile {
   readonly sha256?: string | undefined
 }
 
+/** A value that is in an event itself. */
+export interface CarriedValue {
+  readonly bytes: number
+  readonly sha256: string
+  /** The payload without the value: it still has the size and the checksum. */
+  readonly without: Readonly<Record<string, unknown>>
+}
+
 /**
  * Why two events do not commute. Everything may arrive in any order except pairs for which `when` holds: those follow
  * the order in which the ledger was consumed, which is recorded.
@@ -80,6 +88,8 @@ export interface EventSpec<P, I = P> {
   readonly reads?: (payload: P) => readonly Read[]
   /** The file that this event tells of, if it tells of one. Asked of any payload that is on record, also of an earlier version's. */
   readonly stores?: (payload: Readonly<Record<string, unknown>>) => StoredFile | undefined
+  /** The value that this event carries, if it carries one. Asked like `stores`. */
+  readonly carries?: (payload: Readonly<Record<string, unknown>>) => CarriedValue | undefined
   readonly ordered?: readonly Ordered<P>[]
   /** True if nobody hurries to find the event in the tables: they are published because of others, or after an hour. */
   readonly publishedWithOthers?: boolean

@@ -26,7 +26,7 @@ export async function storeFindings(components: LocalComponents): Promise<Findin
 /** Everything is written below these. */
 async function unusable({ servoDir, dataDir, scope }: LocalComponents): Promise<Finding[]> {
   const paths = new Paths(scope)
-  const below = [paths.ledger, paths.manifests, paths.state].map((path) => join(servoDir, path))
+  const below = [paths.ledger, paths.archives, paths.manifests, paths.state].map((path) => join(servoDir, path))
   for (const folder of [servoDir, dataDir, join(dataDir, 'lease'), ...below]) {
     if ((await stat(folder).catch(undefinedIfAbsent)) === undefined || (await isUsable(folder))) continue
     return [

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { errorDetail } from '../../contract/error-schema.ts'
 import { isOutputPath } from '../../contract/output-path.ts'
 import { keysClockTurn, recordedKeys } from '../../contract/partition-keys.ts'
-import { withoutValue } from '../../contract/stored-output.ts'
+import { checksumOf, storedIn, withoutValue } from '../../contract/stored-output.ts'
 import { isObject } from '../../lib/is-object.ts'
 import { toMs } from '../../lib/time.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import { applied, defineEvent, isVerdict, type StoredFile } from '../../model/event.ts'
+import { applied, type CarriedValue, defineEvent, isVerdict, type StoredFile } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
@@ -60,6 +60,7 @@ export const TaskFinished = defineEvent({
   dedup: 'structure',
   about: (finish) => ({ owner: 'runs', id: finish.run_id }),
   stores: ({ output }) => storedFile(output),
+  carries: (recorded) => carriedValue(recorded),
   ordered: [
     {
       // Ordered against everything: whether a failure came first depends also on the facts that it waits for.
@@ -123,6 +124,15 @@ function storedFile(output: unknown): StoredFile | undefined {
     ...(typeof bytes === 'number' && { bytes }),
     ...(typeof sha256 === 'string' && { sha256 }),
   }
+}
+
+/** The value that an attempt reported with its end. */
+function carriedValue(recorded: Readonly<Record<string, unknown>>): CarriedValue | undefined {
+  const { output } = recorded
+  const { value } = storedIn(output) ?? {}
+  if (value === undefined || value === null) return undefined
+  const checksum = checksumOf(Buffer.from(value))
+  return { ...checksum, without: { ...recorded, output: { ...checksum, ...Object(withoutValue(output)) } } }
 }
 
 function closeAttempt(rows: Rows, finish: Finish, at: number, eventId: string): void {

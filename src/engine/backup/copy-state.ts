@@ -1,8 +1,11 @@
 import { ServoError } from '../../lib/error.ts'
+import { sha256 } from '../../lib/hash.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { checksumMismatch, type FileRef, fileMissing } from '../files/file-ref.ts'
+import { checkArchive, originalSha256 } from '../ledger/archive-file.ts'
+import { Archives } from '../ledger/archives.ts'
 import { decodeSegment } from '../ledger/segment.ts'
-import { directFiles, type Manifest } from '../manifest/manifest.ts'
+import { archivesOf, directFiles, type Manifest } from '../manifest/manifest.ts'
 import { listPages, readEntries } from '../manifest/page-list.ts'
 import { boundaryOf, encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
 import { numberOf, Paths, type Scope, segmentUlid } from '../paths.ts'
@@ -63,16 +66,19 @@ class StateCopy {
     await this.#checkSameWorkspace()
     const { manifest, named } = await this.#copyTables()
     const segments = await this.#copyLedger()
+    // After the segments: one that was packed meanwhile is in an archive by now.
+    const packed = await this.#copyArchives(new Set(segments))
     const others = ['data/', 'logs/', 'secrets/'].map((folder) => this.#paths.root + folder)
     const there = new Set<string>()
     for (const folder of others) for (const path of await this.#copyFolder(folder)) there.add(path)
     await files.settle()
     if (manifest.number > 0) await this.#showManifest(manifest, named)
+    await this.#removePacked(new Set(segments))
     if (this.#options.prune) for (const folder of others) await this.#removeFrom(folder, (path) => there.has(path))
     return {
       manifest: manifest.number,
-      segments: segments.length,
-      last_segment: segments.at(-1) ?? null,
+      segments: segments.length + packed,
+      last_segment: segments.at(-1) ?? manifest.watermarks.events_processed_through,
       copied: this.#copied,
       kept: this.#kept,
       removed: this.#removed,
@@ -83,8 +89,10 @@ class StateCopy {
   async #checkSameWorkspace(): Promise<void> {
     const { from, to } = this.#options
     const theirs = await segmentsOf(to, this.#paths)
+    const archives = new Archives({ store: from, paths: this.#paths })
     for (const ulid of [theirs.at(0), theirs.at(-1)]) {
       if (ulid === undefined || (await from.size(this.#paths.segment(ulid))) !== undefined) continue
+      if ((await archives.find(ulid)) !== undefined) continue
       throw new ServoError(
         'conflict',
         'another_ledger',
@@ -152,6 +160,40 @@ class StateCopy {
     return segments
   }
 
+  /** Every archive. Returns how many segments they have that are in no file. */
+  async #copyArchives(inFiles: ReadonlySet<string>): Promise<number> {
+    const { from, to } = this.#options
+    const archives = new Archives({ store: from, paths: this.#paths })
+    let segments = 0
+    for (const path of await archives.all()) {
+      for (const ulid of (await archives.segments(path)).keys()) if (!inFiles.has(ulid)) segments += 1
+      const size = await from.size(path)
+      if (size !== undefined && (await to.size(path)) === size) {
+        this.#kept += 1
+        continue
+      }
+      const bytes = await from.get(path)
+      if (bytes !== undefined) await checkArchive(path, bytes)
+      await this.#copy(path)
+    }
+    return segments
+  }
+
+  /** Segments that the copy had in files, and has in archives now. */
+  async #removePacked(inFiles: ReadonlySet<string>): Promise<void> {
+    const { to } = this.#options
+    const archives = new Archives({ store: to, paths: this.#paths })
+    for (const ulid of await segmentsOf(to, this.#paths)) {
+      if (inFiles.has(ulid)) continue
+      const path = this.#paths.segment(ulid)
+      const [found, bytes] = [await archives.find(ulid), await to.get(path)]
+      if (found === undefined || bytes === undefined || originalSha256(found.segment) !== sha256(bytes)) continue
+      await archives.bytesOf(found)
+      await to.delete(path)
+      this.#removed += 1
+    }
+  }
+
   /** Whatever is in a folder. Objects have one size for ever; the newest chunk of a log may still grow. */
   async #copyFolder(folder: string): Promise<string[]> {
     const { from, to } = this.#options
@@ -200,7 +242,8 @@ class StateCopy {
 /** Every file that a manifest needs. */
 async function* filesOf(store: ObjectStore, manifest: Manifest): AsyncGenerator<FileRef> {
   yield* directFiles(manifest)
-  for (const list of [manifest.history, manifest.order]) yield* listPages<{ publish: number }>(store, list)
+  for (const list of [manifest.history, manifest.order, archivesOf(manifest)])
+    yield* listPages<{ publish: number }>(store, list)
   for await (const entry of readEntries(store, manifest.history)) {
     for (const [table, file] of Object.entries(entry.tables)) if (entry.publish >= (manifest.dropped[table] ?? 0)) yield file
   }

@@ -1,5 +1,10 @@
 import { isServoError, messageOf } from '../../lib/error.ts'
 import type { Damage } from '../ledger/read-segment.ts'
+import { archiveAt } from '../paths.ts'
+
+/** The days of the archives among these: what is missing of such a day was in one of them, as far as anybody can tell. */
+export const daysOfArchives = (damaged: Iterable<Damage>): Set<string> =>
+  new Set([...damaged].flatMap(({ path }) => archiveAt(path)?.day ?? []))
 
 /** What is wrong, one finding for each path: the first one says most. */
 export class Findings {

@@ -2,17 +2,18 @@ import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { readHistory } from '../history/entries.ts'
-import { isSettled, unsettledPaths } from '../ledger/days.ts'
+import { Archives } from '../ledger/archives.ts'
+import { isSettled, unsettledAndPacked } from '../ledger/days.ts'
 import type { Damage } from '../ledger/read-segment.ts'
-import { directFiles, type Manifest } from '../manifest/manifest.ts'
-import { readEntriesBackwards } from '../manifest/page-list.ts'
+import { archivesOf, directFiles, type Manifest } from '../manifest/manifest.ts'
+import { readEntries, readEntriesBackwards } from '../manifest/page-list.ts'
 import type { Paths } from '../paths.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { Findings } from './findings.ts'
 
 /**
- * What a start can tell without reading everything: whether the files of the newest manifest are there and as large as they should be,
- * and whether the folded segments of unsettled days are there. `verify` looks closer.
+ * What a start can tell without reading everything: whether the tables and archives of the newest manifest are there and as large as they
+ * should be, and whether the folded segments of unsettled days are there. `verify` looks closer.
  */
 export async function* lookOver(store: ObjectStore, paths: Paths, manifest: Manifest): AsyncGenerator<Damage> {
   const findings = new Findings()
@@ -37,6 +38,13 @@ export async function* lookOver(store: ObjectStore, paths: Paths, manifest: Mani
       if (damage !== undefined) yield damage
     }
   }
+  const archives = readEntries(store, archivesOf(manifest))
+  for (;;) {
+    const next = await findings.try(paths.state, () => archives.next())
+    if (next === undefined || next.done === true) break
+    const damage = await look(next.value)
+    if (damage !== undefined) yield damage
+  }
   await findings.try(paths.state, () => missedSegments(store, paths, manifest, findings))
   yield* findings.all
 }
@@ -50,7 +58,8 @@ async function missedSegments(store: ObjectStore, paths: Paths, manifest: Manife
     for (const { segments } of await readOrder(store, entry)) folded.push(...segments)
   }
   const there = new Set<string>()
-  for await (const path of unsettledPaths(store, paths, manifest)) there.add(path)
+  for await (const path of unsettledAndPacked(store, paths, manifest, { archives: new Archives({ store, paths }) }))
+    there.add(path)
   for (const ulid of folded) {
     const path = paths.segment(ulid)
     if (!there.has(path) && !isSettled(manifest, utcDay(ulidTime(ulid))))

@@ -1,11 +1,13 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
+import { utcDay } from '../../lib/time.ts'
+import { ulidTime } from '../../lib/ulid.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { checkLeads, type Leading, storeOfLeader } from '../ledger/leading.ts'
 import { missingSegments } from '../ledger/missing-segments.ts'
 import type { Damage } from '../ledger/read-segment.ts'
-import { directFiles, genesis, type LastSegments, type Manifest } from '../manifest/manifest.ts'
+import { archivesOf, directFiles, genesis, type LastSegments, type Manifest } from '../manifest/manifest.ts'
 import { numbersAbove } from '../manifest/numbers-above.ts'
 import { readEntries } from '../manifest/page-list.ts'
 import { markOf, type PublishedMark, readMark } from '../manifest/published-mark.ts'
@@ -13,6 +15,7 @@ import { boundaryOf, encodeManifest, manifestNumbers, readCopy, readManifest } f
 import { Paths, segmentUlid } from '../paths.ts'
 import { Compactor, type CompactorOptions } from '../publish/compactor.ts'
 import { readOrder } from '../publish/folded-segments.ts'
+import { daysOfArchives } from './findings.ts'
 import { type MendedLedger, mendLedger } from './mend-ledger.ts'
 import { recordedPublishes, replay } from './replay.ts'
 
@@ -58,6 +61,8 @@ class Rebuild {
   readonly #paths: Paths
   readonly #problems = new Map<string, Damage>()
   readonly #repaired: string[] = []
+  /** Segments in archives that are damaged. */
+  readonly #unreadable: string[] = []
 
   constructor(options: RebuildOptions) {
     this.#options = options
@@ -103,17 +108,21 @@ class Rebuild {
 
   /** Segments that were folded and are gone are lost, whatever becomes of the tables. */
   async #reportMissing(manifest: Manifest, { ulids }: MendedLedger): Promise<void> {
+    const damaged = daysOfArchives(this.#problems.values())
     for await (const { segments } of recordedPublishes(this.#options.store, manifest)) {
       for (const ulid of segments) {
         const path = this.#paths.segment(ulid)
-        if (!ulids.has(ulid)) this.#report({ path, message: `${path} is missing, but it was folded; restore it from a backup` })
+        if (ulids.has(ulid)) continue
+        if (damaged.has(utcDay(ulidTime(ulid)))) this.#unreadable.push(ulid)
+        else this.#report({ path, message: `${path} is missing, but it was folded; restore it from a backup` })
       }
     }
   }
 
   #reportGaps({ seen }: MendedLedger, named: readonly LastSegments[]): void {
     const reported = [...this.#problems.keys()].flatMap((path) => segmentUlid(path) ?? [])
-    for (const damage of missingSegments(this.#paths, seen.gaps({}, ...named), reported)) this.#report(damage)
+    for (const damage of missingSegments(this.#paths, seen.gaps({}, ...named), [...reported, ...this.#unreadable]))
+      this.#report(damage)
   }
 
   /** Restores files that are damaged or gone. False if the ledger as it is no longer gives their bytes. */
@@ -194,7 +203,12 @@ class Rebuild {
       manifest: number,
       segments: watermarks.segments,
       events: watermarks.events,
-      repaired: order === 'anew' ? this.#repaired.filter((path) => path.startsWith(this.#paths.ledger)) : this.#repaired,
+      repaired:
+        order === 'anew'
+          ? this.#repaired.filter((path) =>
+              [this.#paths.ledger, this.#paths.archives].some((folder) => path.startsWith(folder)),
+            )
+          : this.#repaired,
       order,
       problems: [...this.#problems.values()],
     }
@@ -205,8 +219,10 @@ class Rebuild {
 /** Reading is the check. */
 async function readLists(store: ObjectStore, manifest: Manifest): Promise<void> {
   for await (const entry of readEntries(store, manifest.order)) await readOrder(store, entry)
-  for await (const _entry of readEntries(store, manifest.history)) {
-    // Nothing is to be done with it.
+  for (const list of [manifest.history, archivesOf(manifest)]) {
+    for await (const _entry of readEntries<{ publish: number }>(store, list)) {
+      // Nothing is to be done with it.
+    }
   }
 }
 

@@ -1,8 +1,9 @@
 import { ServoError } from '../../lib/error.ts'
 import type { Registry } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { Archives } from '../ledger/archives.ts'
 import { type LedgerPlace, readSegment } from '../ledger/read-segment.ts'
-import type { Segment } from '../ledger/segment.ts'
+import { openSegment, type Segment } from '../ledger/segment.ts'
 import { directFiles, type Manifest, type OrderedPublish, orderedDelta } from '../manifest/manifest.ts'
 import { readEntries } from '../manifest/page-list.ts'
 import { Paths, type Scope } from '../paths.ts'
@@ -30,6 +31,7 @@ export async function* recordedPublishes(store: ObjectStore, manifest: Manifest)
 export async function replay(options: ReplayOptions, publishes: AsyncIterable<OrderedPublish>): Promise<Compactor> {
   const { store, scope, registry, scratch } = options
   const paths = new Paths(scope)
+  const ledger = { store, paths, scope, archives: new Archives({ store, paths }) }
   const compactor = await Compactor.open({
     store: observedStore(options),
     scope,
@@ -41,7 +43,7 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
   for await (const recorded of publishes) {
     for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
       const part = recorded.segments.slice(start, start + SEGMENTS_AT_ONCE)
-      await compactor.fold.apply(await Promise.all(part.map((ulid) => readFolded({ store, paths, scope }, ulid))))
+      await compactor.fold.apply(await Promise.all(part.map((ulid) => readFolded(ledger, ulid))))
     }
     await compactor.replay(recorded)
     const now = new Set([...directFiles(compactor.manifest)].map((file) => file.path))
@@ -54,10 +56,11 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
 
 const SEGMENTS_AT_ONCE = 64
 
-async function readFolded(ledger: LedgerPlace, ulid: string): Promise<Segment> {
-  const segment = await readSegment(ledger, ulid)
-  if (segment !== undefined) return segment
+async function readFolded(ledger: LedgerPlace & { readonly archives: Archives }, ulid: string): Promise<Segment> {
   const path = ledger.paths.segment(ulid)
+  const packed = await ledger.archives.readKnown(ulid)
+  const segment = packed === undefined ? await readSegment(ledger, ulid) : openSegment(packed, path, ledger.scope)
+  if (segment !== undefined) return segment
   throw new ServoError('corrupt', 'segment_missing', `${path} is missing, but it was folded`, {
     hint: 'Restore it from a backup: the ledger is the source of truth and cannot be rebuilt.',
     facts: { path },

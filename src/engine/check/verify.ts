@@ -1,11 +1,9 @@
 import type { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
-import { canonicalJson } from '../../lib/json.ts'
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { Registry } from '../../model/event.ts'
 import { parkedEvents } from '../../model/system-tables.ts'
-import type { AnyRow } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { type FileRef, getChecked } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
@@ -14,16 +12,16 @@ import { missingSegments } from '../ledger/missing-segments.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import { scanLedger } from '../ledger/scan-ledger.ts'
 import { SeenSegments } from '../ledger/sequence.ts'
-import { directFiles, type Manifest } from '../manifest/manifest.ts'
+import { archivesOf, directFiles, type Manifest } from '../manifest/manifest.ts'
 import { soundEntries } from '../manifest/page-list.ts'
-import { decodeRows, storedColumns } from '../parquet/parquet.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { removedKeysOf } from '../publish/removed-keys.ts'
-import { Findings } from './findings.ts'
+import { daysOfArchives, Findings } from './findings.ts'
 import { type CheckedManifests, checkManifests } from './manifest-check.ts'
 import { recordedPublishes, replay } from './replay.ts'
 import { salvage } from './salvage.ts'
+import { holdSameRows } from './same-rows.ts'
 import { type CheckedValues, ValueCheck } from './value-check.ts'
 
 export interface VerifyOptions {
@@ -70,6 +68,10 @@ class Verification {
   readonly #checked = new Set<string>()
   readonly #relaid: string[] = []
   readonly #seen = new SeenSegments()
+  /** The SHA-256 of values that were left out of the ledger. */
+  readonly #forgotten = new Set<string>()
+  /** Segments in archives that are damaged. */
+  readonly #unreadable: string[] = []
   readonly #values: ValueCheck | undefined
   #events = 0
 
@@ -120,7 +122,8 @@ class Verification {
         this.#findings.report(scanned.path, scanned.error.message)
         continue
       }
-      const { segment } = scanned
+      const { segment, forgotten = [] } = scanned
+      for (const checksum of forgotten) this.#forgotten.add(checksum)
       this.#events += segment.events.length
       ulids.add(segment.ulid)
       this.#seen.add(segment)
@@ -149,6 +152,8 @@ class Verification {
       }
     }
     for await (const found of soundEntries(store, newest.order, onDamage))
+      await this.#checkFile('page' in found ? found.page : found.entry)
+    for await (const found of soundEntries(store, archivesOf(newest), onDamage))
       await this.#checkFile('page' in found ? found.page : found.entry)
     for (const { file, manifest } of salvaged) this.#reportSalvaged(await this.#unlike(file), manifest)
     for (const page of damaged) {
@@ -183,10 +188,15 @@ class Verification {
   async #checkOrder(manifest: Manifest, inLedger: ReadonlySet<string>): Promise<Set<string>> {
     const { store } = this.#options
     const folded = new Set<string>()
+    const damaged = daysOfArchives(this.#findings.all)
     const fold = (ulid: string): void => {
       const path = this.#paths.segment(ulid)
       if (folded.has(ulid)) this.#findings.report(path, `${path} was folded twice`)
-      if (!inLedger.has(ulid)) this.#findings.report(path, `${path} is missing, but it was folded`)
+      if (!inLedger.has(ulid)) {
+        // The archive that had it is named.
+        if (damaged.has(utcDay(ulidTime(ulid)))) this.#unreadable.push(ulid)
+        else this.#findings.report(path, `${path} is missing, but it was folded`)
+      }
       folded.add(ulid)
     }
     for await (const found of soundEntries(store, manifest.order, () => undefined)) {
@@ -207,7 +217,8 @@ class Verification {
   #reportGaps({ newest, mark }: CheckedManifests): void {
     const gaps = this.#seen.gaps({}, newest.writers ?? {}, mark?.writers ?? {})
     const reported = this.#findings.all.flatMap(({ path }) => segmentUlid(path) ?? [])
-    for (const { path, message } of missingSegments(this.#paths, gaps, reported)) this.#findings.report(path, message)
+    for (const { path, message } of missingSegments(this.#paths, gaps, [...reported, ...this.#unreadable]))
+      this.#findings.report(path, message)
   }
 
   async #replay(manifest: Manifest, expected: ReadonlyMap<string, FileRef>): Promise<number> {
@@ -239,13 +250,6 @@ class Verification {
     if (table === undefined) return false
     const read = layer === 'removed' ? removedKeysOf(table) : table
     const bytes = await getChecked(this.#options.store, file)
-    const columns = storedColumns(bytes)
-    const shared = (rows: AnyRow[]) =>
-      rows.map((row) => canonicalJson(Object.fromEntries(Object.entries(row).filter(([column]) => columns.has(column)))))
-    const [before, after] = [
-      shared(await decodeRows(read, bytes, file.path)),
-      shared(await decodeRows(read, replayed, file.path)),
-    ]
-    return before.length === after.length && before.every((row, i) => row === after[i])
+    return await holdSameRows(read, { path: file.path, bytes, replayed, forgotten: this.#forgotten })
   }
 }

@@ -1,7 +1,8 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import type { Manifest } from '../manifest/manifest.ts'
-import { daysOf, daysToClose, includesDay, withDays } from './days.ts'
+import { daysOf, daysToClose, foldersOfDays, includesDay, pathsOfDay, withDays } from './days.ts'
+import type { LedgerPlace } from './read-segment.ts'
 
 /**
  * The days of the ledger that the leader knows, and how they go from open to closed to settled. Once a manifest that closes a day is
@@ -47,4 +48,23 @@ export class DayClosing {
     for (const day of this.#known) if (includesDay(settled, day)) this.#known.delete(day)
     return { ...manifest, closed_days: closed, settled_days: settled }
   }
+}
+
+/**
+ * Closed days of which everything is folded: lists each of them once more, and folds what it finds. A day with a segment that cannot
+ * be read waits until the segment is repaired.
+ */
+export async function daysToSettle(
+  { store, paths }: LedgerPlace,
+  closed: readonly string[],
+  foldAll: (found: readonly string[]) => Promise<boolean>,
+): Promise<string[]> {
+  if (closed.length === 0) return []
+  const folders = new Set(await foldersOfDays(store, paths))
+  const settled: string[] = []
+  for (const day of closed) {
+    const found = folders.has(day) ? await pathsOfDay(store, paths, day) : []
+    if (await foldAll(found)) settled.push(day)
+  }
+  return settled
 }

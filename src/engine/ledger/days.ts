@@ -2,6 +2,7 @@ import { DAY_MS, HOUR_MS, isUtcDay, toMs, utcDay } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { DayRange, Manifest } from '../manifest/manifest.ts'
 import type { Paths } from '../paths.ts'
+import type { Archives } from './archives.ts'
 
 /** How long a day must be over before it is closed: no clock that works is wrong by so much. */
 const CLOSE_AFTER_MS = 2 * HOUR_MS
@@ -26,6 +27,29 @@ export function withDays(ranges: readonly DayRange[], days: Iterable<string>): D
     else if (last > before[1]) before[1] = last
   }
   return merged
+}
+
+/** The ranges without these days. */
+export function withoutDays(ranges: readonly DayRange[], days: Iterable<string>): readonly DayRange[] {
+  const leaving = new Set([...days].filter((day) => includesDay(ranges, day)))
+  return leaving.size === 0
+    ? ranges
+    : withDays(
+        [],
+        [...daysOf(ranges)].filter((day) => !leaving.has(day)),
+      )
+}
+
+/** The first day of these ranges that is not in the others. */
+export function firstDayOutside(ranges: readonly DayRange[], others: readonly DayRange[]): string | undefined {
+  for (const [first, last] of ranges) {
+    for (let day = first; day <= last; ) {
+      const range = others.find((other) => includesDay([other], day))
+      if (range === undefined) return day
+      day = dayAfter(range[1])
+    }
+  }
+  return undefined
 }
 
 /** Every day of the ranges. */
@@ -100,6 +124,32 @@ export async function* unsettledPaths(
     await Promise.all(others.slice(start, start + LISTED_TOGETHER).map(list))
   }
   for (const day of [...found.keys()].sort()) yield* found.get(day) ?? []
+}
+
+/**
+ * The same with segments that were packed, by the paths that they had. Only settled days are packed; but the manifest in use may be
+ * older than that, because newer ones were lost.
+ */
+export async function* unsettledAndPacked(
+  store: ObjectStore,
+  paths: Paths,
+  manifest: Manifest,
+  { known, archives }: { readonly known?: readonly string[]; readonly archives: Archives },
+): AsyncGenerator<string> {
+  const packed = archives.pathsOutside(manifest.settled_days ?? [])
+  // Asked for at once, while the first listing is on its way.
+  let next = packed.next()
+  next.catch(() => undefined)
+  let last = ''
+  for await (const path of unsettledPaths(store, paths, manifest, known)) {
+    for (let other = await next; !other.done && other.value <= path; other = await next) {
+      last = other.value
+      yield last
+      next = packed.next()
+    }
+    if (path !== last) yield path
+  }
+  for (let other = await next; !other.done; other = await packed.next()) yield other.value
 }
 
 /** The paths in the folder of one day. */

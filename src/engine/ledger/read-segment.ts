@@ -1,6 +1,7 @@
 import { isServoError } from '../../lib/error.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Paths, Scope } from '../paths.ts'
+import { Archives } from './archives.ts'
 import { openSegment, type Segment } from './segment.ts'
 
 /** Where a ledger is, and whose. */
@@ -8,6 +9,8 @@ export interface LedgerPlace {
   readonly store: ObjectStore
   readonly paths: Paths
   readonly scope: Scope
+  /** For who reads many segments: remembers what it read of archives. */
+  readonly archives?: Archives
 }
 
 /** A stored object that cannot be read, described for people. */
@@ -17,9 +20,11 @@ export interface Damage {
 }
 
 /** A segment of the ledger; undefined if it does not exist. Throws `corrupt` if it is damaged. */
-export async function readSegment({ store, paths, scope }: LedgerPlace, ulid: string): Promise<Segment | undefined> {
+export async function readSegment(place: LedgerPlace, ulid: string): Promise<Segment | undefined> {
+  const { store, paths, scope, archives = new Archives(place) } = place
   const path = paths.segment(ulid)
-  const bytes = await store.get(path)
+  // A segment is deleted only once it is in an archive: a reader that heard of it before finds it there.
+  const bytes = (await store.get(path)) ?? (await archives.read(ulid))
   return bytes === undefined ? undefined : openSegment(bytes, path, scope)
 }
 

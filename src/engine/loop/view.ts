@@ -7,7 +7,8 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import { EventFold } from '../fold/event-fold.ts'
 import { State } from '../fold/state.ts'
 import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
-import { unsettledPaths } from '../ledger/days.ts'
+import { Archives } from '../ledger/archives.ts'
+import { unsettledAndPacked } from '../ledger/days.ts'
 import { readUndamaged } from '../ledger/read-segment.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
@@ -35,6 +36,7 @@ const freshLimits: FreshLimits = { maxEvents: 5_000, maxTimeMs: 200 }
 export class View {
   readonly #options: ViewOptions
   readonly #paths: Paths
+  readonly #archives: Archives
   readonly #cold: ColdStore
   readonly #history: HistoryReader
   #manifest: Manifest
@@ -45,6 +47,7 @@ export class View {
   private constructor(options: ViewOptions, manifest: Manifest, state: State) {
     this.#options = options
     this.#paths = new Paths(options.scope)
+    this.#archives = new Archives({ store: options.store, paths: this.#paths })
     this.#cold = new ColdStore({
       store: options.store,
       filesOf: (table) => this.#manifest.sorted_files[table.name] ?? [],
@@ -116,7 +119,7 @@ export class View {
   async fresh(limits: Partial<FreshLimits> = {}): Promise<{ state: State; events: number; complete: boolean }> {
     const { maxEvents, maxTimeMs } = { ...freshLimits, ...limits }
     const { store, scope, registry, clock } = this.#options
-    const ledger = { store, scope, paths: this.#paths }
+    const ledger = { store, scope, paths: this.#paths, archives: this.#archives }
     const started = clock.now()
     await this.refresh()
     const fork = new State(registry, this.#state)
@@ -141,7 +144,9 @@ export class View {
 
   async #tail(): Promise<string[]> {
     const ulids: string[] = []
-    for await (const path of unsettledPaths(this.#options.store, this.#paths, this.#manifest)) {
+    const { store } = this.#options
+    const listed = unsettledAndPacked(store, this.#paths, this.#manifest, { archives: this.#archives })
+    for await (const path of listed) {
       const ulid = segmentUlid(path)
       if (ulid !== undefined) ulids.push(ulid)
     }

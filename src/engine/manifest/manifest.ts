@@ -2,12 +2,15 @@ import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
 import type { Scope } from '../paths.ts'
 import { emptyList, type PageList } from './page-list.ts'
 
-/** Since format 2 history is merged, and a part of it is in the manifest. A version that does not know of that must not read on without it. */
-export const MANIFEST_FORMAT = 2
+/**
+ * Since format 2 history is merged, and a part of it is in the manifest; since format 3 segments may be in archives. A version that does
+ * not know of that must not read on without it.
+ */
+export const MANIFEST_FORMAT = 3
 
 /** One version of the state: which files, made from which segments. Immutable; creating number n + 1 is the compare-and-swap. */
 export interface Manifest {
-  readonly format: 1 | typeof MANIFEST_FORMAT
+  readonly format: 1 | 2 | typeof MANIFEST_FORMAT
   readonly tenant_id: string
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
@@ -47,6 +50,10 @@ export interface Manifest {
   readonly closed_days?: readonly DayRange[]
   /** Days that are closed and completely folded: no start lists them. Manifests of earlier versions have none. */
   readonly settled_days?: readonly DayRange[]
+  /** Archives of the ledger, in the order in which they were packed. Absent until the first one. */
+  readonly archives?: PageList<ArchiveEntry>
+  /** Settled days of which every segment is in an archive. */
+  readonly packed_days?: readonly DayRange[]
   /** For every other day with folded segments, the first publish that folded one: the recorded order has nothing of the day before it. */
   readonly first_publishes?: Readonly<Record<string, number>>
   /** Per table: history before this publish was dropped by retention. */
@@ -123,6 +130,12 @@ export interface OrderEntry extends FileRef {
   readonly publish: number
 }
 
+/** An archive of the ledger; its rows are segments. */
+export interface ArchiveEntry extends FileRef {
+  /** The number of the manifest that named it first: pages of the list go by it. */
+  readonly publish: number
+}
+
 /** One publish as a rebuild repeats it. */
 export interface OrderedPublish {
   readonly publish: number
@@ -181,6 +194,9 @@ export function genesis(scope: Scope): Manifest {
     dropped: {},
   }
 }
+
+/** The archives that a manifest leads to. */
+export const archivesOf = ({ archives = emptyList() }: Manifest): PageList<ArchiveEntry> => archives
 
 /** Every file that the manifest itself names. Closed history, order and their pages are reached through the lists. */
 export function* directFiles(manifest: Manifest): Generator<FileRef> {

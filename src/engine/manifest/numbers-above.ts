@@ -37,8 +37,10 @@ export async function numbersAbove(
   }
   // One more than the next, or a view that holds the last publish would mistake this for the publish that follows it.
   publish += 1
-  // Every manifest is a publish or a takeover, so there were at least this many, even if all are gone.
-  number = Math.max(number, publish + epoch)
+  let archives = 0
+  for await (const _ of store.list(paths.archives)) archives += 1
+  // Every manifest is a publish, a takeover or names an archive, so there were at least this many, even if all are gone.
+  number = Math.max(number, publish + epoch + archives)
   return { number, epoch, publish }
 }
 

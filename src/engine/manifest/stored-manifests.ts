@@ -4,7 +4,7 @@ import { checksummedJson, readChecksummed } from '../files/checksummed-json.ts'
 import { numberOf, type Paths, type Scope } from '../paths.ts'
 import { genesis, MANIFEST_FORMAT, type Manifest } from './manifest.ts'
 
-/** A manifest as it is stored: both formats have the sorted files under the name `runs`. */
+/** A manifest as it is stored: all formats have the sorted files under the name `runs`. */
 type StoredManifest = Omit<Manifest, 'sorted_files'> & { readonly runs: Manifest['sorted_files'] }
 
 export function encodeManifest({ sorted_files: runs, ...manifest }: Manifest): Uint8Array {
@@ -14,11 +14,11 @@ export function encodeManifest({ sorted_files: runs, ...manifest }: Manifest): U
 
 export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
   const { runs: sorted_files, ...manifest } = readChecksummed<StoredManifest>('manifest', bytes, path)
-  if (manifest.format !== 1 && manifest.format !== MANIFEST_FORMAT) {
+  if (!(manifest.format >= 1 && manifest.format <= MANIFEST_FORMAT)) {
     throw new ServoError(
       'corrupt',
       'unknown_format',
-      `${path} has format ${String(manifest.format)}, this version of Servo reads formats 1 and ${MANIFEST_FORMAT}`,
+      `${path} has format ${String(manifest.format)}, this version of Servo reads formats 1 to ${MANIFEST_FORMAT}`,
       { hint: 'Upgrade Servo.', facts: { path } },
     )
   }

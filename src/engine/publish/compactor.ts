@@ -11,9 +11,9 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
 import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
-import type { Consumed } from '../ledger/consumed.ts'
-import { DayClosing } from '../ledger/day-closing.ts'
-import { foldersOfDays, openDayFrom, pathsOfDay } from '../ledger/days.ts'
+import { Archives } from '../ledger/archives.ts'
+import { DayClosing, daysToSettle } from '../ledger/day-closing.ts'
+import { foldersOfDays, openDayFrom } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
 import type { Damage, LedgerPlace } from '../ledger/read-segment.ts'
 import { defaultL0Limits, type HistoryRule, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
@@ -23,7 +23,7 @@ import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
 import { takeNextEpoch } from './create-manifest.ts'
-import { type Draft, type Drafted, draftBase, draftDelta } from './draft.ts'
+import { type Draft, draftBase, draftDelta } from './draft.ts'
 import type { DraftInput } from './draft-input.ts'
 import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
@@ -31,7 +31,7 @@ import { historyRule } from './keep-history.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
 import { type Newest, newestReadable } from './newest-readable.ts'
-import { defaultRetention, MIN_IDEMPOTENCY_DAYS, type Retention } from './retention.ts'
+import { checkRetention, defaultRetention, type Retention } from './retention.ts'
 
 export interface CompactorOptions {
   readonly store: ObjectStore
@@ -61,8 +61,8 @@ export interface FoldAhead {
 
 /** A publish that is drafted and not known to be written. */
 interface Pending {
-  readonly drafted: Drafted
-  readonly consumed: readonly Consumed[]
+  /** Called once its segments are durable. */
+  finish(): Draft
   draft?: Draft
 }
 
@@ -93,7 +93,7 @@ export class Compactor {
   #manifest: Manifest
   /** What a leader found when it opened the state. */
   #opened: Newest | undefined
-  #publishing: Promise<'published' | 'nothing'> | undefined
+  #publishing: Promise<unknown> | undefined
   /** Tried again before anything else is published. */
   #pending: Pending | undefined
 
@@ -107,7 +107,8 @@ export class Compactor {
       retention: checkRetention({ ...defaultRetention, ...options.retention }),
       history: { ...historyRule, ...options.history },
     }
-    this.#ledger = { store, scope, paths: new Paths(scope) }
+    const place = { store, scope, paths: new Paths(scope) }
+    this.#ledger = { ...place, archives: new Archives(place) }
     this.#days = new DayClosing(days)
     this.#days.note(manifest)
     this.#fence = new Fence(this.#ledger)
@@ -207,14 +208,36 @@ export class Compactor {
   }
 
   /** Writes what changed. One publish at a time, later calls wait their turn; folds may go on meanwhile. */
-  async publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
+  publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
+    return this.#alone(() => this.#publish(options.kind))
+  }
+
+  /**
+   * Changes what the manifest says of the ledger, between two publishes. `next` may return a manifest to be written now, or one that goes
+   * with the next publish. False if a publish has to be tried again first.
+   */
+  amend(next: (manifest: Manifest, nowMs: number) => Draft | Manifest): Promise<boolean> {
+    return this.#alone(async () => {
+      this.#fence.check()
+      if (this.#pending !== undefined) return false
+      const now = this.#options.clock.now()
+      this.#manifest = await this.#fence.takeEpoch(this.#manifest, this.#options.name, now)
+      const amended = next(this.#manifest, now)
+      if ('files' in amended) {
+        this.#pending = { finish: () => amended }
+        await this.#writePending(this.#pending)
+      } else this.#manifest = amended
+      return true
+    })
+  }
+
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
     while (this.#publishing !== undefined) await this.#publishing.catch(() => undefined)
-    this.#publishing = this.#publish(options.kind)
-    try {
-      return await this.#publishing
-    } finally {
+    const working = work()
+    this.#publishing = working
+    return await working.finally(() => {
       this.#publishing = undefined
-    }
+    })
   }
 
   /**
@@ -232,21 +255,24 @@ export class Compactor {
     // After a rebuild that began anew, numbers go on above those of the files that were there before.
     this.#manifest = { ...this.#manifest, publish: publish - 1 }
     const rules = { retention: retention ?? this.#rules.retention, history }
-    const { drafted, consumed } = await this.#draft(kind, epoch, toMs(published_at), rules)
-    await this.#write(drafted.finish(consumed))
+    const { finish } = await this.#draft(kind, epoch, toMs(published_at), rules)
+    await this.#write(finish())
   }
 
   async #publish(kind: 'delta' | 'base' | undefined): Promise<'published' | 'nothing'> {
     this.#fence.check()
     this.#pending ??= await this.#prepare(kind)
-    const pending = this.#pending
-    if (pending === undefined) return 'nothing'
+    if (this.#pending === undefined) return 'nothing'
     await this.#options.ahead?.durable()
-    pending.draft ??= pending.drafted.finish(pending.consumed)
+    await this.#writePending(this.#pending)
+    return 'published'
+  }
+
+  async #writePending(pending: Pending): Promise<void> {
+    pending.draft ??= pending.finish()
     await checkLeads(this.#options.lease)
     await this.#write(pending.draft)
     this.#pending = undefined
-    return 'published'
   }
 
   /** Works out the next publish; undefined when there is nothing to publish. */
@@ -256,7 +282,7 @@ export class Compactor {
     const nothingNew = this.fold.unpublished === 0 && !this.state.hasChanges()
     if (nothingNew && (chosen === 'delta' || this.#manifest.l0.length === 0)) return undefined
     this.#manifest = await this.#fence.takeEpoch(this.#manifest, this.#options.name, now)
-    const settling = await this.#daysToSettle()
+    const settling = await daysToSettle(this.#ledger, this.#days.due, (found) => this.fold.foldAll(found))
     // The draft copies memory before its first wait, in its turn; merging sorted files afterwards disturbs no fold.
     const drafting = await this.#turn.run(() => {
       this.#options.ahead?.closeSegment()
@@ -293,7 +319,8 @@ export class Compactor {
       encoder,
     }
     try {
-      return { drafted: await (kind === 'delta' ? draftDelta(input) : draftBase(input)), consumed }
+      const drafted = await (kind === 'delta' ? draftDelta(input) : draftBase(input))
+      return { finish: () => drafted.finish(consumed) }
     } catch (error) {
       // Memory has given up rows that no file holds: only the ledger and the last manifest can be trusted now.
       const failed = this.#fence.break(
@@ -318,31 +345,4 @@ export class Compactor {
     await this.#keepMark()
     if (draft.manifest.l0.length === 0) this.fold.forgetSettled(draft.manifest)
   }
-
-  /**
-   * Closed days of which everything is folded: lists each of them once more, and folds what it finds. A day with a segment that cannot
-   * be read waits until the segment is repaired.
-   */
-  async #daysToSettle(): Promise<string[]> {
-    const { store, paths } = this.#ledger
-    const { due } = this.#days
-    if (due.length === 0) return []
-    const folders = new Set(await foldersOfDays(store, paths))
-    const settled: string[] = []
-    for (const day of due) {
-      const found = folders.has(day) ? await pathsOfDay(store, paths, day) : []
-      if (await this.fold.foldAll(found)) settled.push(day)
-    }
-    return settled
-  }
-}
-
-function checkRetention(retention: Retention): Retention {
-  if ((retention['idempotency_keys'] ?? 0) >= MIN_IDEMPOTENCY_DAYS) return retention
-  throw new ServoError(
-    'invalid',
-    'retention_too_short',
-    `idempotency keys must be kept for at least ${MIN_IDEMPOTENCY_DAYS} days`,
-    { hint: 'Queues repeat messages for that long.' },
-  )
 }

@@ -81,11 +81,17 @@ async function collectFiles(
 ): Promise<number> {
   const live = new Set(kept.flatMap((manifest) => [...directFiles(manifest)].map((file) => file.path)))
   let removed = 0
-  const sweep = async (prefix: string, isLive: (path: string) => boolean, from = 0, after?: string): Promise<void> => {
+  const sweep = async (
+    prefix: string,
+    isLive: (path: string) => boolean,
+    from = 0,
+    after?: string,
+    last = newest.publish,
+  ): Promise<void> => {
     for await (const { path } of store.list(prefix, after === undefined ? {} : { after })) {
       const publish = numberOf(path)
       // A file beyond the newest publish known here may be about to be named by a manifest. A file without a number is not ours.
-      if (!(publish >= from && publish <= newest.publish) || isLive(path)) continue
+      if (!(publish >= from && publish <= last) || isLive(path)) continue
       await store.delete(path)
       removed += 1
     }
@@ -121,6 +127,12 @@ async function collectFiles(
   await sweep(`${paths.state}_order/`, isOrdered, order.from, paths.order(order.from, 0))
   await sweep(`${paths.state}_order_pages/`, isOrdered, order.from, paths.page('order', order.from, 0, 0))
   await sweep(`${paths.state}_history_pages/`, isHistory, history.from, paths.page('history', history.from, 0, 0))
+  if (newest.archives !== undefined) {
+    // Archives are never removed, and their pages go by the numbers of manifests.
+    const archives = await recent(store, newest.archives, () => [])
+    const after = paths.page('archives', archives.from, 0, 0)
+    await sweep(`${paths.state}_archives_pages/`, (path) => archives.paths.has(path), archives.from, after, newest.number)
+  }
   return removed
 }
 

@@ -5,9 +5,10 @@ import type { NewEvent, Registry, Verdict } from '../../model/event.ts'
 import { parkedEvents } from '../../model/system-tables.ts'
 import { EventFold } from '../fold/event-fold.ts'
 import type { State } from '../fold/state.ts'
+import { Archives } from '../ledger/archives.ts'
 import { type Consumed, segmentNamesSoFar } from '../ledger/consumed.ts'
 import type { DayClosing } from '../ledger/day-closing.ts'
-import { unsettledPaths } from '../ledger/days.ts'
+import { unsettledAndPacked, unsettledPaths } from '../ledger/days.ts'
 import type { CheckedEvent } from '../ledger/mint.ts'
 import { missingSegments } from '../ledger/missing-segments.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
@@ -53,6 +54,10 @@ export class LedgerFold {
   #unpublished: Unpublished = { segments: [], events: 0 }
   /** How many segments of other processes were folded. `#unpublished` cannot count them: a publish may empty it while a caller counts. */
   #applied = 0
+  /** True once what was packed of unsettled days is folded: nobody but this process packs anything later on. */
+  #hasLooked = false
+  /** Segments that are deleted because they are packed. Their folders are watched, and a file that goes looks like one that comes. */
+  #leaving: ReadonlySet<string> = new Set()
   /** The segments folded since the last manifest, until they were searched for gaps. */
   #arrived: SeenSegments | undefined = new SeenSegments()
 
@@ -83,9 +88,14 @@ export class LedgerFold {
     return taken
   }
 
-  /** True if a segment was folded here, or is being written by this process. */
+  /** True if a segment was folded here, or is being written or deleted by this process. */
   has(ulid: string): boolean {
-    return this.#folded.has(ulid)
+    return this.#folded.has(ulid) || this.#leaving.has(ulid)
+  }
+
+  /** These segments are folded and packed, and are deleted from now on. */
+  leave(ulids: readonly string[]): void {
+    this.#leaving = new Set(ulids)
   }
 
   /** A base is published: what lies in settled days can be read again from its recorded order. */
@@ -203,16 +213,22 @@ export class LedgerFold {
     const { ledger, days, fence } = this.#parts
     fence.check()
     const before = this.#applied
-    let found: string[] = []
-    for await (const path of unsettledPaths(ledger.store, ledger.paths, manifest, days.known)) {
-      found.push(path)
-      if (found.length >= PATHS_TOGETHER) {
-        await this.applyPaths(found)
-        found = []
-        if (this.#applied - before >= maxSegments) break
+    let together: string[] = []
+    const { store, paths, archives = new Archives(ledger) } = ledger
+    const { known } = days
+    const found = this.#hasLooked
+      ? unsettledPaths(store, paths, manifest, known)
+      : unsettledAndPacked(store, paths, manifest, { known, archives })
+    for await (const path of found) {
+      together.push(path)
+      if (together.length >= PATHS_TOGETHER) {
+        await this.applyPaths(together)
+        together = []
+        if (this.#applied - before >= maxSegments) return this.#applied - before
       }
     }
-    await this.applyPaths(found)
+    await this.applyPaths(together)
+    this.#hasLooked = true
     return this.#applied - before
   }
 

@@ -1,7 +1,7 @@
 import { utcDay } from '../../lib/time.ts'
 import { ulidTime } from '../../lib/ulid.ts'
 import { checksummedJson } from '../files/checksummed-json.ts'
-import { includesDay } from '../ledger/days.ts'
+import { includesDay, withoutDays } from '../ledger/days.ts'
 import { type Sequenced, withPublished } from '../ledger/sequence.ts'
 import {
   type DayRange,
@@ -38,6 +38,7 @@ export function nextManifest(
     publish: manifest.publish + 1,
     ...days,
     writers: withPublished(writers, published),
+    ...(manifest.packed_days && { packed_days: withoutDays(manifest.packed_days, segments.map(dayOf)) }),
     ...(manifest.first_publishes && { first_publishes: firstPublishes(manifest, days.settled_days, segments) }),
     watermarks: {
       events_processed_through: newest === '' ? null : newest,
@@ -49,6 +50,8 @@ export function nextManifest(
   }
 }
 
+const dayOf = (ulid: string): string => utcDay(ulidTime(ulid))
+
 function firstPublishes(
   { first_publishes, publish }: Manifest,
   settled: readonly DayRange[],
@@ -56,7 +59,7 @@ function firstPublishes(
 ): Record<string, number> {
   const first = Object.fromEntries(Object.entries(first_publishes ?? {}).filter(([day]) => !includesDay(settled, day)))
   for (const ulid of segments) {
-    const day = utcDay(ulidTime(ulid))
+    const day = dayOf(ulid)
     if (!includesDay(settled, day)) first[day] ??= publish + 1
   }
   return first

@@ -12,7 +12,7 @@ import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { Loop } from '../loop/loop.ts'
 import { Publisher } from './publisher.ts'
 
-async function publishing(inner: ObjectStore = memoryStore()) {
+async function publishing(inner: ObjectStore = memoryStore(), pack?: () => Promise<boolean>) {
   const clock = new VirtualClock()
   const store = countingStore(inner)
   const scope = { tenant_id: 'acme', workspace_id: 'prod' }
@@ -41,6 +41,7 @@ async function publishing(inner: ObjectStore = memoryStore()) {
     collect: async () => collected.push(clock.now()),
     onError: (error) => expect.fail(String(error)),
     onQuiet: () => quiet.push(clock.monotonic()),
+    ...(pack && { pack }),
   })
   self.publisher = publisher
   return { clock, store, loop, publisher, collected, quiet }
@@ -200,4 +201,39 @@ test('after a busy time everything is merged as soon as it is quiet, once, and m
   await clock.advance(MINUTE_MS)
   expect(quiet).toHaveLength(1)
   expect(loop.compactor.manifest.l0).toHaveLength(1)
+})
+
+test('the ledger is packed step by step after a publish, though nothing else happens, until nothing is left to pack', async () => {
+  let left = 5
+  const steps: number[] = []
+  const { clock, loop } = await publishing(memoryStore(), async () => {
+    steps.push(clock.now())
+    return --left > 0
+  })
+  await clock.advance(MINUTE_MS)
+  expect(steps).toEqual([])
+  await loop.submit([reportFact('r1')])
+  await clock.advance(MINUTE_MS)
+  expect(steps).toHaveLength(5)
+  await clock.advance(5 * MINUTE_MS)
+  expect(steps).toHaveLength(5)
+})
+
+test('a server that is never idle packs a step every minute or so', async () => {
+  let steps = 0
+  const self: { loop?: Loop } = {}
+  const inner = memoryStore()
+  // Something is always durable that is not published yet when a publish is over.
+  const create: ObjectStore['create'] = async (path, bytes) => {
+    if (path.includes('/manifests/')) await self.loop?.submit([reportFact(`during ${path}`)])
+    return await inner.create(path, bytes)
+  }
+  const { clock, loop } = await publishing({ ...inner, create }, async () => {
+    steps += 1
+    return true
+  })
+  self.loop = loop
+  await loop.submit([reportFact('r1')])
+  await clock.advance(2.5 * MINUTE_MS)
+  expect(steps).toBe(2)
 })

@@ -1,4 +1,4 @@
-import { HOUR_MS, SECOND_MS, toMs } from '../../lib/time.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS, toMs } from '../../lib/time.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Compactor } from './compactor.ts'
@@ -8,6 +8,8 @@ export interface PublisherOptions {
   readonly clock: AlarmClock
   /** Removes what no kept manifest names; called about once an hour while there is something to publish. */
   readonly collect: () => Promise<unknown>
+  /** Packs some of the ledger; false if nothing is left to pack for now. */
+  readonly pack?: () => Promise<boolean>
   readonly onError: (error: unknown) => void
   /** How long facts wait for others before tables are written. Readers that cannot wait read the ledger's tail. */
   readonly delayMs?: number
@@ -25,6 +27,9 @@ const SHARE = 8
  * published together is copied in one turn, in which nobody is answered.
  */
 const FULL_EVENTS = 20_000
+
+/** A server that is never idle packs a step this often: more than it can write meanwhile. */
+const PACK_AT_LEAST_MS = MINUTE_MS
 
 /** What so many events left in memory is worth a merge as soon as nothing happens for a while. */
 const MANY_EVENTS = 5_000
@@ -63,6 +68,9 @@ export class Publisher {
   #notBefore = 0
   #publishes = 0
   #collectedAt: number
+  #packedAt: number
+  /** How long to wait before the next step of packing; undefined while nothing is left to pack. */
+  #packAfterMs: number | undefined
   /** When something became durable last. */
   #noticedAt = 0
   /** Events published since it was quiet. */
@@ -71,6 +79,7 @@ export class Publisher {
   constructor(options: PublisherOptions) {
     this.#options = options
     this.#collectedAt = options.clock.monotonic()
+    this.#packedAt = this.#collectedAt
   }
 
   /** Something is durable that no table shows yet; it may wait until something else is. */
@@ -127,7 +136,7 @@ export class Publisher {
   #ring(): void {
     const { clock } = this.#options
     const turn = this.#turn(clock.monotonic())
-    if (turn <= clock.monotonic()) void this.#begin(this.#isQuiet())
+    if (turn <= clock.monotonic()) void this.#begin(this.#isQuiet() && clock.monotonic() >= this.#noticedAt + QUIET_MS)
     else if (this.#state.kind === 'scheduled') {
       const cancel = clock.after(turn - clock.monotonic(), () => this.#ring())
       this.#enter({ kind: 'scheduled', at: turn, cancel })
@@ -157,7 +166,7 @@ export class Publisher {
   }
 
   async #publish(kind?: 'base'): Promise<void> {
-    const { compactor, clock, collect, onError } = this.#options
+    const { compactor, clock, onError } = this.#options
     const before = compactor.manifest.base.publish
     const started = clock.monotonic()
     try {
@@ -167,12 +176,28 @@ export class Publisher {
       // The first publish takes longer than any other, because code is loaded and compiled.
       if (this.#publishes > 0) this.#notBefore = ended + SHARE * (ended - started)
       this.#publishes += 1
-      if (compactor.manifest.base.publish === before || clock.monotonic() - this.#collectedAt < HOUR_MS) return
-      this.#collectedAt = clock.monotonic()
-      await collect()
+      await this.#pack()
+      if (compactor.manifest.base.publish !== before) await this.#collect()
     } catch (error) {
       onError(error)
     }
+  }
+
+  async #collect(): Promise<void> {
+    const { clock, collect } = this.#options
+    if (clock.monotonic() - this.#collectedAt < HOUR_MS) return
+    this.#collectedAt = clock.monotonic()
+    await collect()
+  }
+
+  /** One step, if nothing else is to be done, or if that has not been so for a while. */
+  async #pack(): Promise<void> {
+    const { compactor, clock, pack, delayMs = SECOND_MS } = this.#options
+    const started = clock.monotonic()
+    if (pack === undefined || (compactor.fold.unpublished > 0 && started - this.#packedAt < PACK_AT_LEAST_MS)) return
+    this.#packedAt = started
+    this.#packAfterMs = undefined
+    if (await pack()) this.#packAfterMs = Math.max(delayMs, SHARE * (clock.monotonic() - started))
   }
 
   /** What happened meanwhile is published next; without that, what was published is merged when it is old enough. */
@@ -182,6 +207,7 @@ export class Publisher {
       this.#schedule(this.#turn(clock.monotonic() + delayMs))
       return
     }
+    if (this.#packAfterMs !== undefined) this.#schedule(clock.monotonic() + this.#packAfterMs)
     const [oldest] = compactor.manifest.l0
     if (this.#isQuiet()) this.#schedule(this.#noticedAt + QUIET_MS)
     if (oldest === undefined) return

@@ -1,3 +1,4 @@
+import { ServoError } from '../../lib/error.ts'
 import { DAY_MS, toIso } from '../../lib/time.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
@@ -10,9 +11,19 @@ export type Retention = Readonly<Record<string, number>>
 /** Queues may repeat a message for as long as they keep it: 31 days is the longest of those Servo works with. */
 const IDEMPOTENCY_DAYS = 31
 /** Below this a queue that keeps messages for a week could make Servo do something twice. */
-export const MIN_IDEMPOTENCY_DAYS = 7
+const MIN_IDEMPOTENCY_DAYS = 7
 
 export const defaultRetention: Retention = { idempotency_keys: IDEMPOTENCY_DAYS }
+
+export function checkRetention(retention: Retention): Retention {
+  if ((retention['idempotency_keys'] ?? 0) >= MIN_IDEMPOTENCY_DAYS) return retention
+  throw new ServoError(
+    'invalid',
+    'retention_too_short',
+    `idempotency keys must be kept for at least ${MIN_IDEMPOTENCY_DAYS} days`,
+    { hint: 'Queues repeat messages for that long.' },
+  )
+}
 
 /** For a cold table that expires, a predicate that is true for rows young enough to be kept. */
 export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {

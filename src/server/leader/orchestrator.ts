@@ -6,7 +6,6 @@ import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
 import { deposed, leads } from '../../engine/ledger/leading.ts'
 import { Loop, type Submitted } from '../../engine/loop/loop.ts'
 import { Paths } from '../../engine/paths.ts'
-import { collectGarbage } from '../../engine/publish/garbage.ts'
 import { Publisher } from '../../engine/publish/publisher.ts'
 import { isServoError } from '../../lib/error.ts'
 import { SECOND_MS } from '../../lib/time.ts'
@@ -25,6 +24,7 @@ import type { OrchestratorOptions } from './orchestrator-options.ts'
 import { nextPhase, type Phase, unavailableIn } from './phase.ts'
 import { type LeaderTiming, timingOf } from './settings.ts'
 import { Sweeps } from './sweeps.ts'
+import { upkeepOf } from './upkeep.ts'
 
 /** A publish takes some 50 ms, on a busy machine ten times that. Longer than this, whatever stops a server should not wait for its end. */
 const MAX_LAST_PUBLISH_MS = 2_000
@@ -233,7 +233,6 @@ export class Orchestrator {
   async #open(): Promise<void> {
     const { components, lease, instance, compaction, requestRun, automation, conditions } = this.#options
     const mayDecide = () => this.#isProjectKnown && this.#dispatch.isOpen
-    const { store, scope, clock } = components
     const loop = await Loop.open({
       ...components,
       registry: orchestration,
@@ -261,8 +260,8 @@ export class Orchestrator {
     if (this.#phase === 'stopped') return await loop.close()
     this.#publisher = new Publisher({
       compactor: loop.compactor,
-      clock,
-      collect: () => collectGarbage({ store, scope, registry: orchestration, clock, lease }),
+      clock: components.clock,
+      ...upkeepOf(components, loop.compactor, lease),
       onError: (error) => this.#publishFailed(error),
       onQuiet: this.#options.components.rest,
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),

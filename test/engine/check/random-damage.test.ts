@@ -6,12 +6,14 @@ import { TaskFinished } from '../../../src/domain/tasks/task-finished.event.ts'
 import type { Damage } from '../../../src/engine/ledger/read-segment.ts'
 import { openSegment } from '../../../src/engine/ledger/segment.ts'
 import { readMark } from '../../../src/engine/manifest/published-mark.ts'
+import { DAY_MS } from '../../../src/lib/time.ts'
 import { newEvent } from '../../../src/model/event.ts'
 import { reportFact, runFacts } from '../../../src/testing/facts.ts'
 import { ScriptedLease } from '../../../src/testing/scripted-lease.ts'
 import { seededBytes } from '../../../src/testing/seeded-bytes.ts'
 import { storedRows } from '../../../src/testing/stored-rows.ts'
 import { fullState } from '../full-state.ts'
+import { packAll, packerOf, publishNext } from '../pack/packed-days.ts'
 import { paths, scope, TestClock, Workspace } from '../workspace.ts'
 
 /** How many damages are done. Most of them take a replay of the ledger to be judged. */
@@ -41,6 +43,12 @@ beforeAll(async () => {
   const workspace = await fullState({ paged: true })
   const lease = new ScriptedLease()
   const compactor = await workspace.compactor({ lease })
+  // The first days are packed, one of them in two archives.
+  for (const day of [1, 2, 3, 4]) {
+    workspace.clock.pass(DAY_MS)
+    await publishNext(workspace, compactor, reportFact(`day ${day}`))
+  }
+  await packAll(packerOf(workspace, compactor, { lease, rule: { maxSegments: 24 } }))
   for (const name of ['values', 'more values']) await appendWithValues(workspace, name)
   await compactor.catchUp()
   await compactor.publish({ kind: 'base' })
@@ -88,7 +96,7 @@ async function filesIn(workspace: Workspace): Promise<Files> {
 async function workspaceOf(files: Files): Promise<Workspace> {
   const store = memoryStore()
   for (const [path, bytes] of files) await store.put(path, bytes)
-  return new Workspace(store, new TestClock(Date.UTC(2025, 0, 16)), 9)
+  return new Workspace(store, new TestClock(Date.UTC(2025, 0, 21)), 9)
 }
 
 /** What a reader of everything gets: all rows with the tail folded, and all values. */
@@ -194,6 +202,7 @@ function damage(files: Files, kind: Kind, roll: Roll): Change[] {
 
 /** The parts of a project, as ARCHITECTURE has them. */
 const areas: readonly [string, RegExp][] = [
+  ['archives', /\/orchestration\.archives\//],
   ['ledger', /\/ledger\//],
   ['manifests', /\/manifests\//],
   ['recorded order', /\/_order/],
@@ -249,14 +258,15 @@ async function judge(change: Change, now: Files, found: readonly Damage[]): Prom
 
 /** True if what lists a file, or the segment that tells of a value, is named. Once that is mended, nothing hides the file any more. */
 async function isMasked(path: string, now: Files, found: readonly Damage[]): Promise<boolean> {
-  if (path.startsWith(DATA)) return found.some((problem) => problem.path.startsWith(paths.ledger))
+  const inLedger = (problem: Damage): boolean => [paths.ledger, paths.archives].some((part) => problem.path.startsWith(part))
+  if (path.startsWith(DATA)) return found.some(inLedger)
   if (found.length === 0) return false
   const workspace = await workspaceOf(now)
   const lease = new ScriptedLease()
   lease.kept = keptIn(now)
   await workspace.rebuild({ lease })
   const { problems } = await workspace.verify({ data: true, kept: lease.kept })
-  return problems.every((problem) => [paths.ledger, DATA].some((part) => problem.path.startsWith(part)))
+  return problems.every((problem) => inLedger(problem) || problem.path.startsWith(DATA))
 }
 
 test('the state under test is in order, and has a file in every part of a project', async () => {
