@@ -80,6 +80,8 @@ export interface EventSpec<P, I = P> {
   readonly reads?: (payload: P) => readonly Read[]
   /** The file that this event tells of, if it tells of one. Asked of any payload that is on record, also of an earlier version's. */
   readonly stores?: (payload: Readonly<Record<string, unknown>>) => StoredFile | undefined
+  /** Paths of files that need not be there any more: events told of them before. Asked of any payload, as `stores` is. */
+  readonly removes?: (payload: Readonly<Record<string, unknown>>) => readonly string[]
   readonly ordered?: readonly Ordered<P>[]
   /** True if nobody hurries to find the event in the tables: they are published because of others, or after an hour. */
   readonly publishedWithOthers?: boolean
