@@ -132,6 +132,7 @@ export const errorGroups: readonly CodeGroup[] = [
       partition_missing: 'The asset has partitions, and none was named.',
       no_value: 'The upstream asset stores no value.',
       value_missing: 'The stored file was deleted.',
+      value_removed: 'The bytes of a stored value were removed: by the rule of its asset, or by a purge.',
       value_damaged: 'A stored value is not what was written: its size or its checksum differs.',
       several_values: 'The asset reads one upstream partition, and several overlap it.',
       too_many_values: 'The asset reads more upstream partitions than can be inputs.',

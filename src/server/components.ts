@@ -23,6 +23,7 @@ import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
+import type { RetentionTiming } from './leader/retention/retention.ts'
 import type { Sql } from './sql-rows.ts'
 
 /** Everything of the outside world that a server is made of. Its parts get the outside world from here and from nowhere else. */
@@ -42,6 +43,8 @@ export interface Components {
   readonly sql: Sql
   /** The longest time between two listings of the ledger, when the notifier may miss segments. */
   readonly lookEveryMs?: number
+  /** When values are removed that need not be kept. */
+  readonly retentionTiming?: RetentionTiming
   /** Gives memory back that a busy time needed; called when it is over. */
   readonly rest?: () => void
 }
@@ -77,7 +80,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
   const encoder = encoderOnDemand()
-  const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env
+  const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_RETENTION_MS, SERVO_WATCH } = process.env
   const lease = fsLease(leaseDir, {
     clock,
     ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
@@ -115,6 +118,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       for (const each of [dir, dataDir, leaseDir]) await fsStore(each).sweepTemp(TEMP_MS)
     },
     ...(SERVO_LOOK_MS !== undefined && { lookEveryMs: milliseconds('SERVO_LOOK_MS', SERVO_LOOK_MS) }),
+    ...(SERVO_RETENTION_MS !== undefined && { retentionTiming: timingOf(SERVO_RETENTION_MS) }),
   }
 }
 
@@ -143,6 +147,12 @@ function milliseconds(name: string, text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 10 && value <= 3_600_000) return value
   throw badSetting(name, text, 'milliseconds from 10 to 3600000')
+}
+
+/** For tests, which cannot wait for a quarter of an hour. */
+function timingOf(text: string): RetentionTiming {
+  const ms = milliseconds('SERVO_RETENTION_MS', text)
+  return { delayMs: ms, graceMs: ms }
 }
 
 function isOff(name: string, text = ''): boolean {

@@ -29,7 +29,9 @@ export const valueVersions = defineTable({
     partition_key: col.string('Canonical partition key; empty for an unpartitioned asset.'),
     materialized_at: col.optional(col.timestamp('When it was made.')),
     materialization_id: col.optional(col.string('Id of the materialization that stored it.')),
-    outcome: col.optional(col.string(`How the attempt ended: ${outcomes.join(', ')}. A value that a check refused is stored too.`)),
+    outcome: col.optional(
+      col.string(`How the attempt ended: ${outcomes.join(', ')}. A value that a check refused is stored too.`),
+    ),
     path: col.optional(col.string('Path of its file; null for a small value, which is recorded with its event.')),
     bytes: col.optional(col.long('Size of the file, or of the JSON text in UTF-8.')),
     partitions: col.optional(col.int('How many partitions the value is of: more than one if a range was made at once.')),

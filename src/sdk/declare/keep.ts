@@ -39,7 +39,10 @@ const isWhole = (value: unknown, least: number, most: number): boolean =>
   typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most
 
 /** The rule on record: undefined if everything is kept. What an asset says replaces what the project says. */
-export function describeKeep(ofAsset: Keep | 'all' | undefined, ofProject: Keep | 'all' | undefined): Required<Keep> | undefined {
+export function describeKeep(
+  ofAsset: Keep | 'all' | undefined,
+  ofProject: Keep | 'all' | undefined,
+): Required<Keep> | undefined {
   const keep = ofAsset ?? ofProject ?? 'all'
   return keep === 'all' ? undefined : { versions: keep.versions ?? 1, days: keep.days ?? 0 }
 }

@@ -8,6 +8,7 @@ import { storedValues } from '../../domain/partitions/stored-values.table.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
 import type { Knowledge } from './knowledge.ts'
+import { Removals } from './retention/removals.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules/schedules.ts'
 import { missingSecrets, type Senders } from './senders.ts'
@@ -43,7 +44,8 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     outage: () => options.outage?.(),
   })
   const backfills = new Backfills(known, statuses)
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys }
+  const retention = new Removals(known)
+  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention }
 }
 
 export function statusSource(known: Knowledge): StatusSource {
