@@ -52,8 +52,21 @@ export interface Purged {
   readonly next_cursor: string | null
 }
 
-/** Commands that remove stored values. */
+/** Whether there is room for more. */
+export interface Storage {
+  /** The disk of the state; null where nobody knows. `hint` says what to do, and is null while there is enough room. */
+  readonly disk: {
+    readonly free_bytes: number
+    readonly total_bytes: number
+    readonly state: 'enough' | 'low' | 'none'
+    readonly message: string
+    readonly hint: string | null
+  } | null
+}
+
+/** Commands that remove stored values, and how much room there is for others. */
 export interface RetentionApi {
+  storage(): Promise<Storage>
   /** Removes what the rules of the assets do not keep. */
   collect(body: CollectBody, user: string): Promise<Collected>
   /** Removes all values of partitions but the current ones. */

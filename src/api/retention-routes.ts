@@ -9,6 +9,8 @@ export function retentionRoutes(service: RetentionApi, userOf: (request: Request
   app.onError((error) => problemResponse(error))
   const base = '/api/v1/orchestration'
 
+  app.get(`${base}/storage`, async (c) => c.json(await service.storage()))
+
   app.post(`${base}/retention/collect`, async (c) => {
     const body = await readBody(c.req.raw, collectBody)
     return c.json(await service.collect(body, userOf(c.req.raw)))

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileCopier } from '../adapters/fs/copy/copy-files.ts'
 import { nodeDisk } from '../adapters/fs/disk.ts'
@@ -23,6 +24,7 @@ import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
+import { type Room, roomOn } from './leader/retention/disk-space.ts'
 import type { RetentionTiming } from './leader/retention/retention.ts'
 import type { Sql } from './sql-rows.ts'
 
@@ -43,6 +45,8 @@ export interface Components {
   readonly sql: Sql
   /** The longest time between two listings of the ledger, when the notifier may miss segments. */
   readonly lookEveryMs?: number
+  /** How much room there is for more. Absent where nobody knows. */
+  readonly room?: () => Promise<Room>
   /** When values are removed that need not be kept. */
   readonly retentionTiming?: RetentionTiming
   /** Gives memory back that a busy time needed; called when it is over. */
@@ -112,6 +116,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       giveMemoryBack()
     },
     sql: async (sql) => (await import('./sql-rows.ts')).rowsOfNewest(dir, store, scope, sql),
+    room: async () => roomOn(dir, await statfs(dir)),
     servoDir: dir,
     dataDir,
     async sweepTemp() {

@@ -29,6 +29,7 @@ import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { maskedEvaluator } from './leader/masked-evaluator.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
+import { DiskWatch } from './leader/retention/disk-space.ts'
 import { Retention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
@@ -89,6 +90,7 @@ export class Server {
   readonly #app: Hono
   readonly #automation: boolean
   readonly #retention: Retention | undefined
+  readonly #disk: DiskWatch | undefined
   #answering = 0
   #isLeaving = false
   #url: string | undefined
@@ -111,6 +113,11 @@ export class Server {
     this.feed = parts.feed
     this.sensors = parts.sensors
     this.#retention = parts.retention
+    const { room } = components
+    // A command that leads for a while is over before a disk is full.
+    if (room !== undefined && onHandOver === undefined)
+      this.#disk = new DiskWatch(components.clock, room, (error) => parts.options.onTrouble?.(error))
+    this.#disk?.start()
     const deliveries = parts.sensors && { deliveries: parts.sensors }
     const { logs, remote } = parts.orchestrator
     const known = knowledgeOf(components, parts.orchestrator)
@@ -124,6 +131,7 @@ export class Server {
       // A command that leads for a moment is no server, and lets nothing tick in any case.
       ...(onHandOver === undefined && { automation: this.#automation }),
       outage: () => parts.evaluator?.outage?.()?.reason,
+      room: components.room,
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -253,6 +261,7 @@ export class Server {
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
   async close(): Promise<void> {
     this.#retention?.stop()
+    this.#disk?.stop()
     await this.sensors?.close()
     await this.orchestrator.close()
   }

@@ -5,6 +5,7 @@ import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { storedValues } from '../../domain/partitions/stored-values.table.ts'
+import type { Room } from '../leader/retention/disk-space.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
 import type { Knowledge } from './knowledge.ts'
@@ -26,6 +27,8 @@ export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   readonly automation?: boolean | undefined
   /** Why no code of the project can be evaluated here; undefined while it can. */
   readonly outage?: (() => string | undefined) | undefined
+  /** How much room there is on the disk; absent where nobody knows. */
+  readonly room?: (() => Promise<Room>) | undefined
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
@@ -44,7 +47,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     outage: () => options.outage?.(),
   })
   const backfills = new Backfills(known, statuses)
-  const retention = new Removals(known)
+  const retention = new Removals(known, options.room)
   return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention }
 }
 

@@ -9,6 +9,9 @@ import { MaterializationReported } from '../../domain/partitions/materialization
 import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added.event.ts'
 import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
 import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
+import { DataRemoved, type RemovedValue } from '../../domain/retention/data-removed.event.ts'
+import { FilesDeleted } from '../../domain/retention/files-deleted.event.ts'
+import { RetentionAdvanced } from '../../domain/retention/retention-advanced.event.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
 import { evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/evaluation-ids.ts'
 import { SensorEvaluated } from '../../domain/sensors/sensor-evaluated.event.ts'
@@ -20,11 +23,27 @@ import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
 import { itemAt } from '../../lib/collections/item-at.ts'
 import { toIso } from '../../lib/time.ts'
+import { ulidFloor } from '../../lib/ulid.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
 import { SimulatedRun, type SimulatedTask } from './runs.ts'
 import { tellWatchers } from './watchers.ts'
 import { type Actor, pause, type World } from './world.ts'
+
+/** An event of a moment in the past. */
+const someEvent = (target: number): string => ulidFloor(1_700_000_000_000 + target)
+
+function removedValue(partition_key: string, target: number, variant: number): RemovedValue {
+  return {
+    event_id: someEvent(target),
+    partition_keys: [partition_key],
+    materialization_id: `m${target}`,
+    materialized_at: toIso(1_700_000_000_000 + target),
+    path: variant % 3 === 0 ? null : `data/asset${target % 4}/${partition_key}/m${target}.json`,
+    bytes: variant,
+    ...(variant % 2 === 0 && { sha256: 'a'.repeat(64) }),
+  }
+}
 
 /** Larger than any number of attempts allowed. */
 const NEVER = 9
@@ -75,6 +94,23 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         set_name: 'customers',
         keys: variant % 3 === 0 ? ['acme', 'hooli'] : ['initech'],
         changed_by: 'ada',
+      })
+    case 'removal':
+      return world.write(DataRemoved, {
+        removal_id: `removal-${index}`,
+        asset_key: `asset${target % 4}`,
+        reason: variant % 2 === 0 ? 'expired' : 'purged',
+        removed_by: 'ada',
+        values: [removedValue(partition_key, target, variant)],
+      })
+    case 'deleted files':
+      return world.write(FilesDeleted, { removal_id: `removal-${target}` })
+    case 'retention':
+      return world.write(RetentionAdvanced, {
+        asset_key: `asset${target % 4}`,
+        versions: 1 + (variant % 2),
+        days: variant,
+        passed_event_id: someEvent(target),
       })
     case 'assets':
       // Two projects are loaded at the same moment, and differ.

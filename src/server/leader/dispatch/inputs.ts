@@ -21,7 +21,7 @@ import type { RowOf, Table } from '../../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../../partitions/key-list.ts'
 import { takesMany, takesSame } from '../../../partitions/mappings/takes-many.ts'
 import { joinedStatus } from '../joined-status.ts'
-import { refuseRemoved } from '../removed-value.ts'
+import { refuseRemoved } from '../retention/removed-value.ts'
 
 export interface KnownState {
   readonly rows: Rows

@@ -1,4 +1,12 @@
-import type { CollectBody, Collected, PurgeBody, Purged, RemovedBytes, RetentionApi } from '../../../api/retention-contract.ts'
+import type {
+  CollectBody,
+  Collected,
+  PurgeBody,
+  Purged,
+  RemovedBytes,
+  RetentionApi,
+  Storage,
+} from '../../../api/retention-contract.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import { isReadable, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import { partitionsOfAsset } from '../../../domain/planning/partitions-of-asset.ts'
@@ -6,6 +14,7 @@ import { type ValueVersionRow, valueVersions } from '../../../domain/retention/v
 import { knownAsset } from '../../../domain/selection/selected-assets.ts'
 import { toIso } from '../../../lib/time.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
+import type { Room } from '../../leader/retention/disk-space.ts'
 import { type Expired, nextExpired } from '../../leader/retention/expired-values.ts'
 import { deletePending, removeValues } from '../../leader/retention/remove-values.ts'
 import { retainedAssets } from '../../leader/retention/retained-assets.ts'
@@ -22,8 +31,15 @@ const PAGE = 5_000
 export class Removals implements RetentionApi {
   readonly #known: Knowledge
 
-  constructor(known: Knowledge) {
+  readonly #room: (() => Promise<Room>) | undefined
+
+  constructor(known: Knowledge, room?: () => Promise<Room>) {
     this.#known = known
+    this.#room = room
+  }
+
+  async storage(): Promise<Storage> {
+    return { disk: (await this.#room?.()) ?? null }
   }
 
   /** Just as it happens in the background, but at once. A dry run writes nothing, so only the cursor says how far it has come. */

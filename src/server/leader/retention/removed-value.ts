@@ -1,6 +1,6 @@
-import type { StoredValueRow } from '../../domain/partitions/stored-values.table.ts'
-import { ServoError } from '../../lib/error.ts'
-import { toIso } from '../../lib/time.ts'
+import type { StoredValueRow } from '../../../domain/partitions/stored-values.table.ts'
+import { ServoError } from '../../../lib/error.ts'
+import { toIso } from '../../../lib/time.ts'
 
 /** Refuses to read a value whose bytes were removed. */
 export function refuseRemoved(row: Pick<StoredValueRow, 'removed_at' | 'removed_reason' | 'asset_key'>, what: string): void {
