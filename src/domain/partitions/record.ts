@@ -1,4 +1,4 @@
-import { storedIn } from '../../contract/stored-output.ts'
+import { recordedIn, storedIn } from '../../contract/stored-output.ts'
 import { isObject } from '../../lib/is-object.ts'
 import type { Rows } from '../../model/rows.ts'
 import { readKey } from '../../partitions/key.ts'
@@ -48,7 +48,7 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     row_version: eventId,
   }
   const { asset_key, partition_keys, partition_values } = task
-  const value = storedIn(ended.output)
+  const value = recordedIn(ended.output)
   const version = value && {
     asset_key,
     event_id: eventId,

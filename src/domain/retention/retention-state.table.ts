@@ -10,6 +10,7 @@ export const retentionState = defineTable({
     asset_key: col.string('The asset.'),
     versions: col.int('The rule by which it was looked at: how many versions of a partition are kept.'),
     days: col.int('How many days a value stays after it was pushed out.'),
+    turn: col.int('How often that was put on record: the later word counts.'),
     passed_event_id: col.string('The last materialization that was looked at, by the event that reported it.'),
   },
 })

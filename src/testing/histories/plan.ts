@@ -148,7 +148,6 @@ export const strayKinds = [
   'wipe',
   'partition keys',
   'removal',
-  'deleted files',
   'retention',
   'assets',
   'unknown run',

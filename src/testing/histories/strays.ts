@@ -54,6 +54,9 @@ export function* stray(world: World, index: number, plan: StrayPlan): Actor {
   yield* pause(plan.wait)
   const segment = straySegment(world, index, plan)
   if (segment !== undefined) yield segment
+  if (plan.kind !== 'removal') return
+  yield* pause(plan.variant)
+  yield world.write(FilesDeleted, { removal_id: `removal-${index}` })
 }
 
 function straySegment(world: World, index: number, { kind, target, variant }: StrayPlan): Envelope[] | undefined {
@@ -103,14 +106,13 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         removed_by: 'ada',
         values: [removedValue(partition_key, target, variant)],
       })
-    case 'deleted files':
-      return world.write(FilesDeleted, { removal_id: `removal-${target}` })
     case 'retention':
       return world.write(RetentionAdvanced, {
         asset_key: `asset${target % 4}`,
         versions: 1 + (variant % 2),
         days: variant,
         passed_event_id: someEvent(target),
+        turn: 1 + (variant % 3),
       })
     case 'assets':
       // Two projects are loaded at the same moment, and differ.

@@ -13,7 +13,7 @@ async function killedAt(request: number) {
   const world = await Keeping.open(assets, (_, made) => ({ inline: made % 5 === 0 }))
   for (let i = 0; i < 3; i++) await world.make('*')
   await world.server.close()
-  await world.clock.advance(20 * 60_000)
+  world.clock.jump(20 * 60_000)
   let seen = 0
   let wake = (): void => undefined
   let killed: StoreRequest | undefined

@@ -1,4 +1,5 @@
 import { RetentionAdvanced } from '../../../domain/retention/retention-advanced.event.ts'
+import { retentionState } from '../../../domain/retention/retention-state.table.ts'
 import { tasks } from '../../../domain/tasks/tasks.table.ts'
 import type { Reactor } from '../../../engine/loop/reactions.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../lib/time.ts'
@@ -6,6 +7,7 @@ import { type Transitions, transition } from '../../../lib/transitions.ts'
 import { type NewEvent, newEvent } from '../../../model/event.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { CurrentGraph } from '../current-graph.ts'
+import type { KnownRows } from '../known-rows.ts'
 import { reactor } from '../reactor.ts'
 import { type AssetToLookAt, type Expired, nextExpired } from './expired-values.ts'
 import { deletePending, type Remover, removeValues } from './remove-values.ts'
@@ -159,7 +161,7 @@ export class Retention {
     const record = progress.steps > 0 && (values.length > 0 || isLate)
     if (record) {
       await checkLeads()
-      await removeValues(known, { values, reason: 'expired', by: 'retention', with: [advanced(key, rule, passed)] })
+      await removeValues(known, { values, reason: 'expired', by: 'retention', with: [advanced(known, key, rule, passed)] })
     }
     this.#passed.set(key, {
       asset: { key, rule, after: passed },
@@ -187,5 +189,8 @@ export class Retention {
 }
 
 /** Puts on record how far retention has come with an asset. */
-export const advanced = (asset_key: string, { versions, days }: AssetToLookAt['rule'], passed_event_id: string): NewEvent =>
-  newEvent(RetentionAdvanced, { asset_key, versions, days, passed_event_id })
+export function advanced(known: KnownRows, asset_key: string, rule: AssetToLookAt['rule'], passed_event_id: string): NewEvent {
+  const { versions, days } = rule
+  const turn = (known.rows().hot(retentionState).get(asset_key)?.turn ?? 0) + 1
+  return newEvent(RetentionAdvanced, { asset_key, versions, days, passed_event_id, turn })
+}

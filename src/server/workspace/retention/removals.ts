@@ -58,7 +58,7 @@ export class Removals implements RetentionApi {
           return { values: shown(values), retained_assets: assets.length, next_cursor: cursorText({ asset: asset.key, after }) }
         const found = await nextExpired(known, { ...asset, after }, { now: known.now(), graceMs: 0 })
         if (!dry_run && found.passed !== after) {
-          const passed = [advanced(asset.key, asset.rule, found.passed)]
+          const passed = [advanced(known, asset.key, asset.rule, found.passed)]
           await removeValues(known, { values: found.values, reason: 'expired', by: user, with: passed })
         }
         values.push(...found.values)
