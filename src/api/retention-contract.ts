@@ -53,7 +53,7 @@ export interface Purged {
 }
 
 /** Whether there is room for more. */
-export interface Storage {
+export interface StorageRoom {
   /** The disk of the state; null where nobody knows. `hint` says what to do, and is null while there is enough room. */
   readonly disk: {
     readonly free_bytes: number
@@ -66,7 +66,7 @@ export interface Storage {
 
 /** Commands that remove stored values, and how much room there is for others. */
 export interface RetentionApi {
-  storage(): Promise<Storage>
+  storage(): Promise<StorageRoom>
   /** Removes what the rules of the assets do not keep. */
   collect(body: CollectBody, user: string): Promise<Collected>
   /** Removes all values of partitions but the current ones. */

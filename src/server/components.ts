@@ -11,6 +11,7 @@ import { makeStateFolder } from '../adapters/fs/state-folder.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
+import { type Room, roomOn } from '../adapters/system/disk-room.ts'
 import { giveMemoryBack } from '../adapters/system/memory.ts'
 import type { FileCopier } from '../engine/backup/copy-state.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -24,8 +25,6 @@ import type { Notifier } from '../ports/notifier.ts'
 import type { ObjectStore } from '../ports/object-store.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { TaskQueue } from '../ports/task-queue.ts'
-import { type Room, roomOn } from './leader/retention/disk-space.ts'
-import type { RetentionTiming } from './leader/retention/retention.ts'
 import type { Sql } from './sql-rows.ts'
 
 /** Everything of the outside world that a server is made of. Its parts get the outside world from here and from nowhere else. */
@@ -51,6 +50,13 @@ export interface Components {
   readonly retentionTiming?: RetentionTiming
   /** Gives memory back that a busy time needed; called when it is over. */
   readonly rest?: () => void
+}
+
+export interface RetentionTiming {
+  /** How long a pass waits for more to happen. */
+  readonly delayMs?: number
+  /** What was pushed out more recently stays, for readers that have just begun. Longer than any query takes. */
+  readonly graceMs?: number
 }
 
 /** The components of a folder on this machine. */

@@ -29,8 +29,8 @@ import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { maskedEvaluator } from './leader/masked-evaluator.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
-import { DiskWatch } from './leader/retention/disk-space.ts'
-import { Retention } from './leader/retention/retention.ts'
+import { DiskWatch } from './leader/retention/disk-watch.ts'
+import { ValueRetention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
@@ -89,7 +89,7 @@ export class Server {
   readonly #remoteWorkers: RemoteWorkers
   readonly #app: Hono
   readonly #automation: boolean
-  readonly #retention: Retention | undefined
+  readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
   #answering = 0
   #isLeaving = false
@@ -102,7 +102,7 @@ export class Server {
     workers: HeldWorkers
     sensors: SensorHub | undefined
     evaluator: Evaluator | undefined
-    retention: Retention | undefined
+    retention: ValueRetention | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -176,7 +176,7 @@ export class Server {
     // A command that leads for a while removes nothing that it was not asked to remove.
     const retention =
       onHandOver === undefined
-        ? new Retention({
+        ? new ValueRetention({
             clock: components.clock,
             known: () => knowledgeOf(components, orchestrator),
             checkLeads: () => checkLeads(options.lease),

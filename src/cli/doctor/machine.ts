@@ -1,4 +1,4 @@
-import { roomOn, type Space } from '../../server/leader/retention/disk-space.ts'
+import { roomOn, type Space } from '../../adapters/system/disk-room.ts'
 import { type Finding, fine, problem, warning } from './finding.ts'
 
 /** Compares Node with what the package asks for, such as `>=22.18`. */

@@ -80,6 +80,6 @@ function forget(
 }
 
 function pathOf(value: unknown): string[] {
-  const path = isObject(value) ? value['path'] : undefined
+  const { path } = isObject(value) ? value : {}
   return typeof path === 'string' && isOutputPath(path) ? [path] : []
 }

@@ -21,18 +21,16 @@ const EXAMPLE = "Write keep: { versions: 3 }, { days: 30 }, both, or 'all'."
 
 /** Refuses a `keep` that cannot be followed: of an asset, or of the config. */
 export function checkKeep(owner: string, keep: unknown): void {
-  const refuse = (what: string): never => {
-    throw invalid('bad_keep', what, EXAMPLE)
-  }
+  const refused = (what: string): Error => invalid('bad_keep', what, EXAMPLE)
   if (keep === undefined || keep === 'all') return
-  if (!isObject(keep) || Array.isArray(keep)) return refuse(`\`keep\` of ${owner} cannot be ${show(keep)}`)
+  if (!isObject(keep) || Array.isArray(keep)) throw refused(`\`keep\` of ${owner} cannot be ${show(keep)}`)
   checkOptionNames(`\`keep\` of ${owner}`, keep, names)
   const { versions, days } = keep
-  if (versions === undefined && days === undefined) refuse(`\`keep\` of ${owner} says neither \`versions\` nor \`days\``)
+  if (versions === undefined && days === undefined) throw refused(`\`keep\` of ${owner} says neither \`versions\` nor \`days\``)
   if (versions !== undefined && !isWhole(versions, 1, MAX_VERSIONS))
-    refuse(`\`keep.versions\` of ${owner} must be a whole number from 1 to ${MAX_VERSIONS}, not ${show(versions)}`)
+    throw refused(`\`keep.versions\` of ${owner} must be a whole number from 1 to ${MAX_VERSIONS}, not ${show(versions)}`)
   if (days !== undefined && !isWhole(days, 0, MAX_DAYS))
-    refuse(`\`keep.days\` of ${owner} must be a whole number from 0 to ${MAX_DAYS}, not ${show(days)}`)
+    throw refused(`\`keep.days\` of ${owner} must be a whole number from 0 to ${MAX_DAYS}, not ${show(days)}`)
 }
 
 const isWhole = (value: unknown, least: number, most: number): boolean =>

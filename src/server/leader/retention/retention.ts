@@ -6,19 +6,13 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../lib/time.ts'
 import { type Transitions, transition } from '../../../lib/transitions.ts'
 import { type NewEvent, newEvent } from '../../../model/event.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
+import type { RetentionTiming } from '../../components.ts'
 import type { CurrentGraph } from '../current-graph.ts'
 import type { KnownRows } from '../known-rows.ts'
 import { reactor } from '../reactor.ts'
 import { type AssetToLookAt, type Expired, nextExpired } from './expired-values.ts'
 import { deletePending, type Remover, removeValues } from './remove-values.ts'
 import { retainedAssets } from './retained-assets.ts'
-
-export interface RetentionTiming {
-  /** How long a pass waits for more to happen. */
-  readonly delayMs?: number
-  /** What was pushed out more recently stays, for readers that have just begun. Longer than any query takes. */
-  readonly graceMs?: number
-}
 
 export interface RetentionOptions extends RetentionTiming {
   readonly clock: AlarmClock
@@ -61,7 +55,7 @@ const transitions: Transitions<RetentionPhase['kind']> = {
  * - `passing`: steps follow each other with pauses; what happens meanwhile brings about another pass.
  * - `stopped`: no step begins any more.
  */
-export class Retention {
+export class ValueRetention {
   readonly #options: RetentionOptions
   #phase: RetentionPhase = { kind: 'idle' }
   #isProjectKnown = false

@@ -1,3 +1,4 @@
+import type { Room } from '../../../adapters/system/disk-room.ts'
 import type {
   CollectBody,
   Collected,
@@ -5,7 +6,7 @@ import type {
   Purged,
   RemovedBytes,
   RetentionApi,
-  Storage,
+  StorageRoom,
 } from '../../../api/retention-contract.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import { isReadable, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
@@ -14,7 +15,6 @@ import { type ValueVersionRow, valueVersions } from '../../../domain/retention/v
 import { knownAsset } from '../../../domain/selection/selected-assets.ts'
 import { toIso } from '../../../lib/time.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
-import type { Room } from '../../leader/retention/disk-space.ts'
 import { type Expired, nextExpired } from '../../leader/retention/expired-values.ts'
 import { deletePending, removeValues } from '../../leader/retention/remove-values.ts'
 import { retainedAssets } from '../../leader/retention/retained-assets.ts'
@@ -38,7 +38,7 @@ export class Removals implements RetentionApi {
     this.#room = room
   }
 
-  async storage(): Promise<Storage> {
+  async storage(): Promise<StorageRoom> {
     return { disk: (await this.#room?.()) ?? null }
   }
 

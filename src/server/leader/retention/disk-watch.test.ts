@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { roomOn } from '../../../adapters/system/disk-room.ts'
 import { MINUTE_MS } from '../../../lib/time.ts'
 import { VirtualClock } from '../../../testing/virtual-clock.ts'
-import { DiskWatch, roomOn } from './disk-space.ts'
+import { DiskWatch } from './disk-watch.ts'
 
 test('[K6] a server says once that the disk runs full, with figures and what to do, and again only after there was enough room', async () => {
   const clock = new VirtualClock()

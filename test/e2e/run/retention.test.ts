@@ -1,7 +1,7 @@
 import fs from 'node:fs'
 import { expect, test } from 'vitest'
-import { projectOf } from './support/project.ts'
-import { until } from './support/until.ts'
+import { projectOf } from '../support/project.ts'
+import { until } from '../support/until.ts'
 
 const CONFIG = `import { defineConfig } from 'servo-flow'
 export default defineConfig({ project: 'shop', dirs: ['assets'], keep: { versions: 1 } })
