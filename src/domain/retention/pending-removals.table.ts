@@ -1,5 +1,5 @@
 import { col } from '../../model/column.ts'
-import { defineTable, type Row } from '../../model/table.ts'
+import { defineTable } from '../../model/table.ts'
 
 export const pendingRemovals = defineTable({
   name: 'pending_removals',
@@ -12,5 +12,3 @@ export const pendingRemovals = defineTable({
     paths: col.strings('Paths of the files.'),
   },
 })
-
-export type PendingRemovalRow = Row<typeof pendingRemovals>

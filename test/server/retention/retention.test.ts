@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
+import { scanLedger } from '../../../src/engine/ledger/scan-ledger.ts'
+import { Paths } from '../../../src/engine/paths.ts'
 import { HOUR_MS } from '../../../src/lib/time.ts'
+import { knownRows } from '../../../src/server/leader/known-rows.ts'
+import { isValueForgotten } from '../../../src/server/leader/retention/forgotten-values.ts'
 import { Keeping, keep } from './keeping.ts'
 
 test('[K1] everything is kept unless an asset or the project says otherwise', async () => {
@@ -94,4 +98,66 @@ test('[K3] a purge removes wiped and superseded values and never the current one
   await world.wait(1)
   await world.make('a')
   expect((await retention.purge('a', {}, 'ana')).values).toEqual([])
+})
+
+test('[K5] whoever packs the ledger learns which small values were removed, of partitions too', async () => {
+  const partitions = { type: 'keys', keys: ['eu', 'us'] }
+  const world = await Keeping.open(
+    [
+      { asset_key: 'a', ...keep(1) },
+      { asset_key: 'p', partitions, ...keep(1) },
+    ],
+    () => ({ inline: true }),
+  )
+  for (let i = 0; i < 2; i++) {
+    await world.make('a')
+    await world.make('p', 'eu')
+  }
+  await world.make('p', 'us')
+  await world.wait()
+  const known = knownRows(() => world.server.orchestrator.readable)
+  const { scope } = world.memory
+  const found: unknown[] = []
+  for await (const scanned of scanLedger({ store: world.store, scope, paths: new Paths(scope) })) {
+    if ('error' in scanned) throw scanned.error
+    for (const event of scanned.segment.events)
+      if (event.event_type === 'TaskFinished')
+        found.push([event.payload['materialization_id'], await isValueForgotten(known, event)])
+  }
+  expect(found).toEqual([
+    ['m1', true],
+    ['m2', true],
+    ['m3', false],
+    ['m4', false],
+    ['m5', false],
+  ])
+})
+
+test('[K2] a file that was made for several partitions stays while one of them keeps it', async () => {
+  const partitions = { type: 'keys', keys: ['eu', 'us'] }
+  const world = await Keeping.open([{ asset_key: 'a', partitions, ranges: {}, ...keep(1) }])
+  const { runs, retention } = world.server.api
+  await runs.request({ selection: ['a'], key: 'both', partitions: ['*'] }, 'tester')
+  await world.clock.advance(1_000)
+  expect(await world.files()).toEqual(['m1'])
+  await world.make('a', 'eu')
+  await world.wait()
+  expect(await world.files()).toEqual(['m1', 'm2'])
+  expect((await retention.purge('a', { partitions: ['eu'] }, 'ana')).values, 'only a part of it is asked for').toEqual([])
+  await world.make('a', 'us')
+  await world.wait()
+  expect(await world.files()).toEqual(['m2', 'm3'])
+  expect(await world.checked()).toMatchObject({ problems: [], values: { checked: 2, removed: 1 } })
+})
+
+test('[K1] values under the former name of an asset are versions of the same partitions', async () => {
+  const world = await Keeping.open([{ asset_key: 'old', ...keep(2) }])
+  for (let i = 0; i < 2; i++) await world.make('*')
+  await world.define([{ asset_key: 'new', renamed_from: 'old', ...keep(2) }])
+  await world.make('new')
+  await world.wait()
+  expect(await world.files()).toEqual(['m2', 'm3'])
+  await world.make('new')
+  await world.wait()
+  expect(await world.files()).toEqual(['m3', 'm4'])
 })
