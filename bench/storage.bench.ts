@@ -64,7 +64,7 @@ for (const [asset, stored] of Object.entries(KINDS)) {
     const servo = await Servo.open({ assets: ASSETS, concurrency: 2 })
     const workspace = path.join(servo.dir, `tenant=${scope.tenant_id}`, `workspace=${scope.workspace_id}`)
     await inFlight(count, AT_A_TIME, () => servo.run(asset))
-    await servo.orchestrator.loop.compactor.publish()
+    await servo.orchestrator.loop.compactor.publish({ kind: 'base' })
     await servo.close()
     await collectGarbage({ store: folderStore(servo.dir), scope, registry: orchestration, clock: systemClock, graceMs: 0 })
     const sizes = Object.values(PLACES).map((folders) => sizeOf(workspace, folders))

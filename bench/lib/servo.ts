@@ -56,10 +56,10 @@ export class Servo {
     atEnd(() => this.close())
     const { compactor } = orchestrator.loop
     const publish = compactor.publish.bind(compactor)
-    compactor.publish = async () => {
+    compactor.publish = async (options) => {
       const start = performance.now()
       try {
-        return await publish()
+        return await publish(options)
       } finally {
         this.publishingMs += performance.now() - start
       }

@@ -5,6 +5,7 @@ import { runValues } from '../../src/domain/runs/run-values.table.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
 import { newEvent } from '../../src/model/event.ts'
+import { refuseRemoved } from '../../src/server/leader/retention/removed-value.ts'
 import { World } from './world.ts'
 
 const retry = { max_attempts: 3, backoff: 'exponential', initial_ms: 1_000, max_ms: 60_000, jitter: false } as const
@@ -112,4 +113,19 @@ test('[D3] a task whose input was never made fails, is not tried again, and says
   expect(world.attempts(run, 'b')).toMatchObject([{ attempt: 1, outcome: 'FAILED', retryable: false }])
   expect(world.task(run, 'b')?.error_message).toMatch(/b needs a .* which was never materialized\nRun it too: servo run/)
   expect(world.workers.started).toEqual([])
+})
+
+test('[K3] an attempt that needs a value whose bytes were removed fails with when and why, and what to do', async () => {
+  const stored = {
+    ...{ asset_key: 'a', partition_key: '', materialization_id: 'm1', materialized_at: 1, event_id: 'e1', row_version: 'e2' },
+    ...{ path: null, value: null, bytes: 7, sha256: 'x', removed_at: Date.UTC(2026, 0, 2), removed_reason: 'purged' },
+  }
+  expect(() => refuseRemoved(stored, 'a')).toThrow(
+    expect.objectContaining({
+      code: 'value_removed',
+      message: 'the value of a was removed at 2026-01-02T00:00:00.000Z: a user purged it',
+      hint: 'Materialize a again, or restore the value from a backup.',
+    }),
+  )
+  expect(() => refuseRemoved({ ...stored, removed_at: null, removed_reason: null }, 'a')).not.toThrow()
 })
