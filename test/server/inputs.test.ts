@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { checksumOf } from '../../src/contract/stored-output.ts'
 import { storedValues } from '../../src/domain/partitions/stored-values.table.ts'
+import { DataRemoved } from '../../src/domain/retention/data-removed.event.ts'
 import { runValues } from '../../src/domain/runs/run-values.table.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
 import { newEvent } from '../../src/model/event.ts'
-import { refuseRemoved } from '../../src/server/leader/retention/removed-value.ts'
 import { World } from './world.ts'
 
 const retry = { max_attempts: 3, backoff: 'exponential', initial_ms: 1_000, max_ms: 60_000, jitter: false } as const
@@ -116,16 +116,26 @@ test('[D3] a task whose input was never made fails, is not tried again, and says
 })
 
 test('[K3] an attempt that needs a value whose bytes were removed fails with when and why, and what to do', async () => {
-  const stored = {
-    ...{ asset_key: 'a', partition_key: '', materialization_id: 'm1', materialized_at: 1, event_id: 'e1', row_version: 'e2' },
-    ...{ path: null, value: null, bytes: 7, sha256: 'x', removed_at: Date.UTC(2026, 0, 2), removed_reason: 'purged' },
-  }
-  expect(() => refuseRemoved(stored, 'a')).toThrow(
-    expect.objectContaining({
-      code: 'value_removed',
-      message: 'the value of a was removed at 2026-01-02T00:00:00.000Z: a user purged it',
-      hint: 'Materialize a again, or restore the value from a backup.',
-    }),
-  )
-  expect(() => refuseRemoved({ ...stored, removed_at: null, removed_reason: null }, 'a')).not.toThrow()
+  const result = { outcome: 'SUCCEEDED' as const, materialization_id: 'm1', output: inline('7') }
+  const world = await World.open({ script: ({ asset_key }) => (asset_key === 'a' ? { result } : {}) })
+  await world.define({ a: [], reader: { inputs: { a: { asset_key: 'a' } } } })
+  await world.request('first', 'key:a')
+  await world.clock.advance(SECOND_MS)
+  const row = await world.orchestrator.loop.compactor.lookup(storedValues, 'a', '')
+  // Servo itself never removes the current value.
+  const value = { event_id: row?.event_id ?? '', partition_keys: [''], materialized_at: toIso(row?.materialized_at ?? 0) }
+  const removal = { removal_id: 'x1', asset_key: 'a', reason: 'purged' as const, removed_by: 'ada' }
+  await world.orchestrator.submit([
+    newEvent(DataRemoved, { ...removal, values: [{ ...value, materialization_id: 'm1', sha256: row?.sha256 }] }),
+  ])
+  const run = await world.request('second', 'key:reader')
+  await world.clock.advance(SECOND_MS)
+  expect(world.attempts(run, 'reader')).toMatchObject([
+    {
+      outcome: 'FAILED',
+      error_message: expect.stringMatching(
+        /^the value of a was removed at 2026-01-01T00:00:01.000Z: a user purged it\s+Materialize a again/,
+      ),
+    },
+  ])
 })
