@@ -36,6 +36,8 @@ const secret = { id: 'bench', value: 'not a secret, only long enough' }
 /** A whole Servo on a folder of its own: the orchestrator in this process, real worker processes, everything durable. */
 export class Servo {
   readonly orchestrator: Orchestrator
+  /** The folder of its state. */
+  readonly dir: string
   /** Time during which tables were being written. */
   publishingMs = 0
   readonly #store: MeteredStore
@@ -44,19 +46,20 @@ export class Servo {
   #requests = 0
   #closed: Promise<void> | undefined
 
-  private constructor(parts: { orchestrator: Orchestrator; store: MeteredStore; pool: WorkerPool; over: Over }) {
+  private constructor(parts: { orchestrator: Orchestrator; dir: string; store: MeteredStore; pool: WorkerPool; over: Over }) {
     const { orchestrator } = parts
     this.orchestrator = orchestrator
+    this.dir = parts.dir
     this.#store = parts.store
     this.#pool = parts.pool
     this.#over = parts.over
     atEnd(() => this.close())
     const { compactor } = orchestrator.loop
     const publish = compactor.publish.bind(compactor)
-    compactor.publish = async () => {
+    compactor.publish = async (options) => {
       const start = performance.now()
       try {
-        return await publish()
+        return await publish(options)
       } finally {
         this.publishingMs += performance.now() - start
       }
@@ -90,7 +93,7 @@ export class Servo {
       },
       onTrouble: (error) => console.error(error),
     })
-    const servo = new Servo({ orchestrator, store, pool, over })
+    const servo = new Servo({ orchestrator, dir: data, store, pool, over })
     await servo.#define(ulid)
     return servo
   }

@@ -51,6 +51,8 @@ export const variables: Readonly<Record<string, string>> = {
     'How long a candidate waits for a sign of life from a leader, in milliseconds; 10000 by default. It must be the same for every process of a project.',
   SERVO_LOOK_MS: 'How often the leader lists the ledger for segments of other processes, in milliseconds; 10000 by default.',
   SERVO_PUBLIC_URL: 'The address at which senders outside reach the server, for Pub/Sub pushes.',
+  SERVO_RETENTION_MS:
+    'How long values that `keep` does not keep are left to readers, and how long a pass waits for more, in milliseconds; a quarter of an hour and a minute by default. For tests.',
   SERVO_WATCH: "Set to `off`, Servo does not watch the ledger's folder. For network file systems, which do not report changes.",
 }
 
@@ -78,7 +80,6 @@ export function configPage(): string {
     '# Config',
     '`servo.config.ts` in the project folder exports what `defineConfig()` returns. A field that does not exist is refused when the project loads. [The SDK](../sdk.md#a-project) has an example with every field.',
     fieldTable('Config'),
-    'Servo keeps everything that it records: the config has no retention setting. [What Servo keeps](../how-to/retention.md).',
     '## environments',
     fieldTable('Environment'),
     "`dev` takes `local('.servo')` and `inProcess()`. Other environments (`s3`, `gcs`, `postgres`, `cloudTasks`) are refused as `not_available_yet`.",
@@ -88,6 +89,15 @@ export function configPage(): string {
     '## timing',
     'Durations are texts such as `500ms`, `30s`, `5m`, `2h` or `7d`.',
     fieldTable('Timing', ['from, to', ({ name }) => boundsText(name)]),
+    '## keep',
+    'Which stored values are kept of each partition. An asset may say otherwise with `keep` of its own. Runs, events and tables are kept for ever: [What Servo keeps](../how-to/retention.md).',
+    table(
+      ['field', 'type', 'from, to', ''],
+      [
+        [code('versions'), code('number'), '1, 1000', 'The newest so many materializations; 1, the current one, unless set.'],
+        [code('days'), code('number'), '0, 36500', 'How long a value stays after it was pushed out of these; 0 unless set.'],
+      ],
+    ),
     '## Environment variables',
     'Servo reads these from the environment, then from `.env.local` and `.env` in the project folder. The first that sets a variable counts.',
     table(

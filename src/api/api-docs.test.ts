@@ -19,6 +19,7 @@ function routes(): string[] {
     sensors: nothing,
     backfills: nothing,
     whys: nothing,
+    retention: nothing,
     token: 'secret',
     hosts: [],
     instance: 'one',

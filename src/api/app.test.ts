@@ -20,6 +20,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     sensors: {} as AppOptions['sensors'],
     backfills: {} as AppOptions['backfills'],
     whys: {} as AppOptions['whys'],
+    retention: {} as AppOptions['retention'],
     token: 'secret',
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',

@@ -13,6 +13,8 @@ import type { WhyApi } from './automation/why-contract.ts'
 import { whyRoutes } from './automation/why-routes.ts'
 import { problemResponse } from './problem.ts'
 import { refuseUnknownParameters } from './request/parameters.ts'
+import type { RetentionApi } from './retention-contract.ts'
+import { retentionRoutes } from './retention-routes.ts'
 import type { RunsApi } from './run-contract.ts'
 import { runRoutes } from './run-routes.ts'
 import type { StatusApi } from './status-contract.ts'
@@ -28,6 +30,7 @@ export interface AppOptions {
   readonly sensors: SensorsApi
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
+  readonly retention: RetentionApi
   /** A caller that has this token may do everything. */
   readonly token: string
   /** Names that this server goes by. */
@@ -83,6 +86,7 @@ export function localApp(options: AppOptions): Hono {
   app.route('/', sensorRoutes(sensors, userOf))
   app.route('/', backfillRoutes(backfills, userOf))
   app.route('/', whyRoutes(whys))
+  app.route('/', retentionRoutes(options.retention, userOf))
   return app
 }
 

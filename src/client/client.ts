@@ -3,12 +3,14 @@ import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
+import type { RetentionApi } from '../api/retention-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
+import { retentionClient } from './retention-client.ts'
 import { runsClient } from './runs-client.ts'
 import { schedulesClient } from './schedules-client.ts'
 import { sensorsClient } from './sensors-client.ts'
@@ -24,6 +26,7 @@ export class ServoClient implements WorkspaceApi {
   readonly sensors: SensorsApi
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
+  readonly retention: RetentionApi
   readonly #server: Connection
 
   constructor(options: ClientOptions) {
@@ -35,6 +38,7 @@ export class ServoClient implements WorkspaceApi {
     this.sensors = sensorsClient(this.#server)
     this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
+    this.retention = retentionClient(this.#server)
   }
 
   /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */

@@ -42,6 +42,18 @@ export function storedIn(output: unknown): StoredOutput | undefined {
   return stored.path === null && stored.value === null ? undefined : stored
 }
 
+/**
+ * Where a value was stored, and how large it was. A value that was removed may be gone from the event that recorded it, which still has size
+ * and checksum: what is on record of it is the same before and after.
+ */
+export function recordedIn(output: unknown): Pick<StoredOutput, 'path' | 'bytes'> | undefined {
+  const stored = storedIn(output)
+  if (stored !== undefined) return stored
+  if (!isObject(output) || Array.isArray(output)) return undefined
+  const { bytes, sha256: checksum } = output
+  return Number.isSafeInteger(bytes) && textOrNull(checksum) !== null ? { path: null, bytes: Number(bytes) } : undefined
+}
+
 const textOrNull = (text: unknown): string | null => (typeof text === 'string' && text !== '' ? text : null)
 
 /** The output of an attempt without the value itself: what is recorded of the attempt says how large it was, and its checksum. */

@@ -5,3 +5,4 @@ export const tickSubject = (tickId: string): string => `tick:${tickId}`
 export const evalSubject = (evalId: string): string => `eval:${evalId}`
 export const sensorSubject = (sensorId: string): string => `sensor:${sensorId}`
 export const backfillSubject = (backfillId: string): string => `backfill:${backfillId}`
+export const removalSubject = (removalId: string): string => `removal:${removalId}`

@@ -90,6 +90,8 @@ export interface EventSpec<P, I = P> {
   readonly stores?: (payload: Readonly<Record<string, unknown>>) => StoredFile | undefined
   /** The value that this event carries, if it carries one. Asked like `stores`. */
   readonly carries?: (payload: Readonly<Record<string, unknown>>) => CarriedValue | undefined
+  /** Paths of files that need not be there any more: events told of them before. Asked of any payload, as `stores` is. */
+  readonly removes?: (payload: Readonly<Record<string, unknown>>) => readonly string[]
   readonly ordered?: readonly Ordered<P>[]
   /** True if nobody hurries to find the event in the tables: they are published because of others, or after an hour. */
   readonly publishedWithOthers?: boolean

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileCopier } from '../adapters/fs/copy/copy-files.ts'
 import { nodeDisk } from '../adapters/fs/disk.ts'
@@ -10,6 +11,7 @@ import { makeStateFolder } from '../adapters/fs/state-folder.ts'
 import { writerThread } from '../adapters/fs/writer.ts'
 import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
+import { type Room, roomOn } from '../adapters/system/disk-room.ts'
 import { giveMemoryBack, makeRoom } from '../adapters/system/memory.ts'
 import type { FileCopier } from '../engine/backup/copy-state.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -42,10 +44,21 @@ export interface Components {
   readonly sql: Sql
   /** The longest time between two listings of the ledger, when the notifier may miss segments. */
   readonly lookEveryMs?: number
+  /** How much room there is for more. Absent where nobody knows. */
+  readonly room?: () => Promise<Room>
+  /** When values are removed that need not be kept. */
+  readonly retentionTiming?: RetentionTiming
   /** Gives memory back that a busy time needed; called when it is over. */
   readonly rest?: () => void
   /** Collects young garbage, shortly before much must be done at once. */
   readonly makeRoom?: () => void
+}
+
+export interface RetentionTiming {
+  /** How long a pass waits for more to happen. */
+  readonly delayMs?: number
+  /** What was pushed out more recently stays, for readers that have just begun. Longer than any query takes. */
+  readonly graceMs?: number
 }
 
 /** The components of a folder on this machine. */
@@ -79,7 +92,7 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
   const encoder = encoderOnDemand()
-  const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_WATCH } = process.env
+  const { SERVO_LEASE_MS, SERVO_LOOK_MS, SERVO_RETENTION_MS, SERVO_WATCH } = process.env
   const lease = fsLease(leaseDir, {
     clock,
     ...(SERVO_LEASE_MS !== undefined && { periodMs: milliseconds('SERVO_LEASE_MS', SERVO_LEASE_MS) }),
@@ -112,12 +125,14 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       giveMemoryBack()
     },
     sql: async (sql) => (await import('./sql-rows.ts')).rowsOfNewest(dir, store, scope, sql),
+    room: async () => roomOn(dir, await statfs(dir)),
     servoDir: dir,
     dataDir,
     async sweepTemp() {
       for (const each of [dir, dataDir, leaseDir]) await fsStore(each).sweepTemp(TEMP_MS)
     },
     ...(SERVO_LOOK_MS !== undefined && { lookEveryMs: milliseconds('SERVO_LOOK_MS', SERVO_LOOK_MS) }),
+    ...(SERVO_RETENTION_MS !== undefined && { retentionTiming: timingOf(SERVO_RETENTION_MS) }),
   }
 }
 
@@ -146,6 +161,12 @@ function milliseconds(name: string, text: string): number {
   const value = Number(text)
   if (Number.isInteger(value) && value >= 10 && value <= 3_600_000) return value
   throw badSetting(name, text, 'milliseconds from 10 to 3600000')
+}
+
+/** For tests, which cannot wait for a quarter of an hour. */
+function timingOf(text: string): RetentionTiming {
+  const ms = milliseconds('SERVO_RETENTION_MS', text)
+  return { delayMs: ms, graceMs: ms }
 }
 
 function isOff(name: string, text = ''): boolean {

@@ -29,6 +29,8 @@ import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { maskedEvaluator } from './leader/masked-evaluator.ts'
 import { Orchestrator } from './leader/orchestrator.ts'
 import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
+import { DiskWatch } from './leader/retention/disk-watch.ts'
+import { ValueRetention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { declaredParts } from './workspace/declare.ts'
@@ -87,6 +89,8 @@ export class Server {
   readonly #remoteWorkers: RemoteWorkers
   readonly #app: Hono
   readonly #automation: boolean
+  readonly #retention: ValueRetention | undefined
+  readonly #disk: DiskWatch | undefined
   #answering = 0
   #isLeaving = false
   #url: string | undefined
@@ -98,6 +102,7 @@ export class Server {
     workers: HeldWorkers
     sensors: SensorHub | undefined
     evaluator: Evaluator | undefined
+    retention: ValueRetention | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -107,6 +112,12 @@ export class Server {
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
     this.sensors = parts.sensors
+    this.#retention = parts.retention
+    const { room } = components
+    // A command that leads for a while is over before a disk is full.
+    if (room !== undefined && onHandOver === undefined)
+      this.#disk = new DiskWatch(components.clock, room, (error) => parts.options.onTrouble?.(error))
+    this.#disk?.start()
     const deliveries = parts.sensors && { deliveries: parts.sensors }
     const { logs, remote } = parts.orchestrator
     const known = knowledgeOf(components, parts.orchestrator)
@@ -120,6 +131,7 @@ export class Server {
       // A command that leads for a moment is no server, and lets nothing tick in any case.
       ...(onHandOver === undefined && { automation: this.#automation }),
       outage: () => parts.evaluator?.outage?.()?.reason,
+      room: components.room,
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     this.#app = localApp({
@@ -161,6 +173,17 @@ export class Server {
         onEvaluated: (evaluated) => feed.evaluated(evaluated),
         onTrouble: (error) => options.onTrouble?.(error),
       })
+    // A command that leads for a while removes nothing that it was not asked to remove.
+    const retention =
+      onHandOver === undefined
+        ? new ValueRetention({
+            clock: components.clock,
+            known: () => knowledgeOf(components, orchestrator),
+            checkLeads: () => checkLeads(options.lease),
+            onTrouble: (error) => options.onTrouble?.(error),
+            ...components.retentionTiming,
+          })
+        : undefined
     const reader = new RunReader(knownRows(() => orchestrator.readable))
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
@@ -174,15 +197,16 @@ export class Server {
         mintId: components.ulid,
         onAnswer: () => orchestrator.loop.nudge(),
       }),
-      reactors: [...feed.reactors, ...(sensors?.reactors ?? [])],
+      reactors: [...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
       onStopped: (error) => {
         sensors?.stop()
+        retention?.stop()
         options.onStopped?.(error)
       },
       onOpened: (opened) => feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent()),
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator })
+    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -226,6 +250,7 @@ export class Server {
     if (events.length > 0) await this.orchestrator.submit(events)
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
+    this.#retention?.projectKnown()
     if (this.#automation) this.hooks.tellMissingSecrets()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
@@ -235,6 +260,8 @@ export class Server {
 
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
   async close(): Promise<void> {
+    this.#retention?.stop()
+    this.#disk?.stop()
     await this.sensors?.close()
     await this.orchestrator.close()
   }

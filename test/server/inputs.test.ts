@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { checksumOf } from '../../src/contract/stored-output.ts'
 import { storedValues } from '../../src/domain/partitions/stored-values.table.ts'
+import { DataRemoved } from '../../src/domain/retention/data-removed.event.ts'
 import { runValues } from '../../src/domain/runs/run-values.table.ts'
 import { TaskFinished } from '../../src/domain/tasks/task-finished.event.ts'
 import { MINUTE_MS, SECOND_MS, toIso } from '../../src/lib/time.ts'
@@ -112,4 +113,29 @@ test('[D3] a task whose input was never made fails, is not tried again, and says
   expect(world.attempts(run, 'b')).toMatchObject([{ attempt: 1, outcome: 'FAILED', retryable: false }])
   expect(world.task(run, 'b')?.error_message).toMatch(/b needs a .* which was never materialized\nRun it too: servo run/)
   expect(world.workers.started).toEqual([])
+})
+
+test('[K3] an attempt that needs a value whose bytes were removed fails with when and why, and what to do', async () => {
+  const result = { outcome: 'SUCCEEDED' as const, materialization_id: 'm1', output: inline('7') }
+  const world = await World.open({ script: ({ asset_key }) => (asset_key === 'a' ? { result } : {}) })
+  await world.define({ a: [], reader: { inputs: { a: { asset_key: 'a' } } } })
+  await world.request('first', 'key:a')
+  await world.clock.advance(SECOND_MS)
+  const row = await world.orchestrator.loop.compactor.lookup(storedValues, 'a', '')
+  // Servo itself never removes the current value.
+  const value = { event_id: row?.event_id ?? '', partition_keys: [''], materialized_at: toIso(row?.materialized_at ?? 0) }
+  const removal = { removal_id: 'x1', asset_key: 'a', reason: 'purged' as const, removed_by: 'ada' }
+  await world.orchestrator.submit([
+    newEvent(DataRemoved, { ...removal, values: [{ ...value, materialization_id: 'm1', sha256: row?.sha256 }] }),
+  ])
+  const run = await world.request('second', 'key:reader')
+  await world.clock.advance(SECOND_MS)
+  expect(world.attempts(run, 'reader')).toMatchObject([
+    {
+      outcome: 'FAILED',
+      error_message: expect.stringMatching(
+        /^the value of a was removed at 2026-01-01T00:00:01.000Z: a user purged it\s+Materialize a again/,
+      ),
+    },
+  ])
 })

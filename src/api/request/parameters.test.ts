@@ -15,6 +15,7 @@ const app = localApp({
   sensors: nothing,
   backfills: nothing,
   whys: nothing,
+  retention: nothing,
   token: 'secret',
   hosts: ['localhost'],
   instance: 'one',

@@ -98,4 +98,10 @@ function factCommands(partitions: Command): void {
       .option('--reason <text>', 'why, for the record')
       .option('--yes', 'do not ask; required without a terminal'),
   ).action(async (asset: string, flags) => (await import('../commands/partition-facts.ts')).wipePartitions(asset, flags))
+
+  projectCommand(partitions, 'purge <asset>', 'remove the bytes of values that were wiped or superseded; asks first')
+    .option('--partition <key>', 'partition or range to purge, * for all; may be repeated', several)
+    .option('--reason <text>', 'why, for the record')
+    .option('--yes', 'do not ask; required without a terminal')
+    .action(async (asset: string, flags) => (await import('../commands/retention.ts')).purgePartitions(asset, flags))
 }

@@ -51,6 +51,11 @@ ${examples('servo backup /backups/shop')}`,
     .addHelpText('after', examples('servo restore /backups/shop'))
     .action(async (dir: string, flags) => (await import('../commands/backup.ts')).restoreCommand(dir, flags))
 
+  projectCommand(program, 'gc', 'remove stored values that `keep` does not keep; asks first')
+    .option('--dry-run', 'only show what would be removed')
+    .option('--yes', 'do not ask; required without a terminal')
+    .action(async (flags) => (await import('../commands/retention.ts')).gcCommand(flags))
+
   command('attach [dir]', 'write attach.sql, which opens the tables in the DuckDB command line').action(
     async (dir: string | undefined, flags) => (await import('../commands/attach.ts')).attachCommand(dir, flags),
   )

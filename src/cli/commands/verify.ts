@@ -46,5 +46,7 @@ export async function verifyCommand(
 function valuesText({ values }: VerifyReport): string {
   if (values === null) return 'stored values: not checked (--data checks them)'
   const unknown = values.not_checked > 0 ? `; not checked: ${values.not_checked}, recorded without a checksum` : ''
-  return `stored values: ${values.checked} match${unknown}`
+  const pending = values.not_deleted > 0 ? `, ${values.not_deleted} of them not deleted yet` : ''
+  const removed = values.removed > 0 ? `; removed on request or by a rule: ${values.removed}${pending}` : ''
+  return `stored values: ${values.checked} match${unknown}${removed}`
 }

@@ -1,3 +1,4 @@
+import { roomOn, type Space } from '../../adapters/system/disk-room.ts'
 import { type Finding, fine, problem, warning } from './finding.ts'
 
 /** Compares Node with what the package asks for, such as `>=22.18`. */
@@ -20,24 +21,8 @@ function compareVersions(one: readonly number[], other: readonly number[]): numb
   return 0
 }
 
-const GB = 1_000_000_000
-/** A day of a busy project fits in it. */
-const LEAST_FREE = GB
-/** Many file systems become slow when they are fuller than this. */
-const LEAST_SHARE = 0.05
-
-/** What `statfs` says of a file system. */
-export interface Space {
-  readonly bsize: number
-  readonly blocks: number
-  readonly bavail: number
-}
-
-export function diskFinding(folder: string, { bsize, blocks, bavail }: Space): Finding {
-  const free = bavail * bsize
-  const share = blocks === 0 ? 1 : bavail / blocks
-  const said = `${(free / GB).toFixed(1)} GB free (${Math.floor(share * 100)} %) on the disk of ${folder}`
-  if (free === 0) return problem('disk', said, 'Free some space: Servo can record nothing on a full disk.')
-  if (free >= LEAST_FREE && share >= LEAST_SHARE) return fine('disk', said)
-  return warning('disk', said, 'Free some space: once the disk is full, runs stop.')
+export function diskFinding(folder: string, space: Space): Finding {
+  const { state, message, hint } = roomOn(folder, space)
+  if (hint === null) return fine('disk', message)
+  return state === 'none' ? problem('disk', message, hint) : warning('disk', message, hint)
 }

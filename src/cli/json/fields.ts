@@ -163,6 +163,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'partitions keys': ['partition_key', 'changed_at', 'changed_by'],
   'partitions report': FACTS,
   'partitions wipe': FACTS,
+  'partitions purge': ['asset_key', 'values', 'bytes', 'in_use', 'removed'],
   'backfills preview': [
     'assets',
     'total_partitions',
@@ -291,6 +292,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   rebuild: ['manifest', 'segments', 'events', 'files', 'repaired', 'order', 'problems'],
   backup: ['manifest', 'segments', 'last_segment', 'copied', 'kept', 'removed', 'checked_files'],
   restore: ['tenant_id', 'workspace_id', 'made_at', 'manifest', 'segments', 'last_segment', 'copied'],
+  gc: ['dry_run', 'values', 'bytes', 'assets', 'removed'],
   attach: ['path', 'folder'],
   'cron next': ['scheduled_for', 'local', 'offset'],
   'cron explain': [

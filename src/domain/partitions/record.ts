@@ -1,7 +1,8 @@
-import { storedIn } from '../../contract/stored-output.ts'
+import { recordedIn, storedIn } from '../../contract/stored-output.ts'
 import { isObject } from '../../lib/is-object.ts'
 import type { Rows } from '../../model/rows.ts'
 import { readKey } from '../../partitions/key.ts'
+import { valueVersions } from '../retention/value-versions.table.ts'
 import { type TaskOutcome, taskAttempts } from '../tasks/task-attempts.table.ts'
 import type { TaskRow } from '../tasks/tasks.table.ts'
 import { dataVersions } from './data-versions.table.ts'
@@ -47,8 +48,21 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     row_version: eventId,
   }
   const { asset_key, partition_keys, partition_values } = task
+  const value = recordedIn(ended.output)
+  const version = value && {
+    asset_key,
+    event_id: eventId,
+    materialized_at: at,
+    materialization_id: ended.materialization_id ?? null,
+    outcome: ended.outcome,
+    path: value.path,
+    bytes: value.bytes,
+    partitions: partition_keys?.length ?? 1,
+    row_version: eventId,
+  }
   const record = (key: string, values: TaskRow['partition_values']): void => {
     rows.cold(partitionStatus).merge({ ...noted, partition_key: key, partition_values: values })
+    if (version) rows.cold(valueVersions).merge({ ...version, partition_key: key })
     if (!succeeded) return
     const made = { event_id: eventId, materialized_at: at, data_version: dataVersion, row_version: eventId }
     rows.cold(dataVersions).merge({ asset_key, partition_key: key, ...made })

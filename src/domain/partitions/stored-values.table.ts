@@ -14,8 +14,20 @@ export const storedValues = defineTable({
     merge: [
       {
         pick: 'largest',
-        by: ['materialized_at', 'event_id'],
-        columns: ['materialized_at', 'event_id', 'materialization_id', 'path', 'value', 'bytes', 'sha256', 'row_version'],
+        // Removed wins over not removed: the row of a value that was removed has the value no more.
+        by: ['materialized_at', 'event_id', 'removed_at'],
+        columns: [
+          'materialized_at',
+          'event_id',
+          'materialization_id',
+          'path',
+          'value',
+          'bytes',
+          'sha256',
+          'removed_at',
+          'removed_reason',
+          'row_version',
+        ],
       },
     ],
   },
@@ -30,6 +42,8 @@ export const storedValues = defineTable({
     value: col.optional(col.string('The value as canonical JSON, if it is small; null for a file.')),
     bytes: col.optional(col.long('Size of the file, or of the JSON text in UTF-8.')),
     sha256: col.string('SHA-256 of these bytes.'),
+    removed_at: col.optional(col.timestamp('When its bytes were removed; null while they are there.')),
+    removed_reason: col.optional(col.string('Why: `expired` or `purged`.')),
   },
 })
 

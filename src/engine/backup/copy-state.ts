@@ -64,13 +64,15 @@ class StateCopy {
   async run(): Promise<CopyReport> {
     const { files } = this.#options
     await this.#checkSameWorkspace()
+    const there = new Set<string>()
+    // Before the ledger too: a value that is removed while this goes on may be one that the ledger of the copy still keeps.
+    for (const path of await this.#copyFolder(`${this.#paths.root}data/`)) there.add(path)
     const { manifest, named } = await this.#copyTables()
     const segments = await this.#copyLedger()
     // After the segments: one that was packed meanwhile is in an archive by now.
     const packed = await this.#copyArchives(new Set(segments))
     const others = ['data/', 'logs/', 'secrets/'].map((folder) => this.#paths.root + folder)
-    const there = new Set<string>()
-    for (const folder of others) for (const path of await this.#copyFolder(folder)) there.add(path)
+    for (const folder of others) for (const path of await this.#copyFolder(folder, there)) there.add(path)
     await files.settle()
     if (manifest.number > 0) await this.#showManifest(manifest, named)
     await this.#removePacked(new Set(segments))
@@ -195,10 +197,11 @@ class StateCopy {
   }
 
   /** Whatever is in a folder. Objects have one size for ever; the newest chunk of a log may still grow. */
-  async #copyFolder(folder: string): Promise<string[]> {
+  async #copyFolder(folder: string, done?: ReadonlySet<string>): Promise<string[]> {
     const { from, to } = this.#options
     const there: string[] = []
     for await (const { path } of from.list(folder)) {
+      if (done?.has(path)) continue
       there.push(path)
       const size = await from.size(path)
       if (size !== undefined && (await to.size(path)) === size) this.#kept += 1

@@ -9,6 +9,10 @@ export interface CheckedValues {
   readonly checked: number
   /** Values that are there, and were recorded without a checksum. */
   readonly not_checked: number
+  /** Values that were removed by a rule or by a user. */
+  readonly removed: number
+  /** Those of them whose files are still there. Nobody reads them, and the next pass deletes them. */
+  readonly not_deleted: number
 }
 
 /** Values are read in parts of this size: they may be larger than memory. */
@@ -18,30 +22,42 @@ const PART_BYTES = 4 << 20
 export class ValueCheck {
   /** By path. A fact that was recorded twice tells of the same file. */
   readonly #files = new Map<string, StoredFile>()
+  /** Paths of values that were removed since. */
+  readonly #removed = new Set<string>()
   readonly #stores: ReadonlyMap<string, NonNullable<Registry['events'][number]['stores']>>
+  readonly #removes: ReadonlyMap<string, NonNullable<Registry['events'][number]['removes']>>
 
   constructor(registry: Registry) {
     this.#stores = new Map(registry.events.flatMap(({ type, stores }) => (stores === undefined ? [] : [[type, stores]])))
+    this.#removes = new Map(registry.events.flatMap(({ type, removes }) => (removes === undefined ? [] : [[type, removes]])))
   }
 
   add(events: readonly Envelope[]): void {
     for (const { event_type, payload } of events) {
       const file = this.#stores.get(event_type)?.(payload)
       if (file !== undefined && this.#files.get(file.path)?.sha256 === undefined) this.#files.set(file.path, file)
+      for (const path of this.#removes.get(event_type)?.(payload) ?? []) this.#removed.add(path)
     }
   }
 
   async check(store: ObjectStore, root: string, findings: Findings): Promise<CheckedValues> {
     let checked = 0
     let not_checked = 0
+    let removed = 0
+    let not_deleted = 0
     for (const file of this.#files.values()) {
       const path = `${root}${file.path}`
+      if (this.#removed.has(file.path)) {
+        removed += 1
+        if ((await store.size(path)) !== undefined) not_deleted += 1
+        continue
+      }
       const damage = await damageOf(store, path, file)
       if (damage !== undefined) findings.report(path, `${path} ${damage}`)
       else if (file.sha256 === undefined) not_checked += 1
       else checked += 1
     }
-    return { checked, not_checked }
+    return { checked, not_checked, removed, not_deleted }
   }
 }
 

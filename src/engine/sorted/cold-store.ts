@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { SortedFileRef } from '../files/file-ref.ts'
 import { coldKey } from '../fold/cold-rows.ts'
 import { keysByTable, provideRows } from '../fold/provide-rows.ts'
-import { mergeRows } from '../fold/row-merge.ts'
+import { compareTuples, type KeyTuple, keyOf, mergeRows, sortedByKey } from '../fold/row-merge.ts'
 import type { State } from '../fold/state.ts'
 import type { BlockPart } from './file-columns.ts'
 import type { SortedFileDescription } from './index-footer.ts'
@@ -30,6 +30,10 @@ export interface ColdRowsToRead {
   lookup(keys: readonly KeyPart[][]): Promise<(AnyRow | undefined)[]>
   /** The second parts of keys that begin with `first`, as far as they begin with `start`; at most so many of each file, and of memory. */
   startingWith(first: KeyPart, start: string, limit: number): Promise<ReadonlySet<string>>
+  /** Rows whose key begins like `key` in its first part and comes after all that begin with `key`, in order, at most so many. */
+  after(key: readonly KeyPart[], limit: number): Promise<AnyRow[]>
+  /** Rows whose key differs from `key` in the last part alone, and comes before it: the nearest first, at most so many. */
+  before(key: readonly KeyPart[], limit: number): Promise<AnyRow[]>
 }
 
 export interface ColdStoreOptions {
@@ -72,6 +76,8 @@ export class ColdStore {
       describe: (ref) => this.#reader.describe(table, ref),
       lookup: (keys) => this.lookup(table, state, keys),
       startingWith: (first, start, limit) => this.#startingWith(table, state, { first, start, limit }),
+      after: (key, limit) => this.#near(table, state, { key, limit, side: 'after' }),
+      before: (key, limit) => this.#near(table, state, { key, limit, side: 'before' }),
     }
   }
 
@@ -100,6 +106,24 @@ export class ColdStore {
     const stored = await Promise.all(files.map((ref) => this.#reader.startingWith(table, ref, first, start, limit)))
     for (const [, id] of stored.flat()) found.add(String(id))
     return found
+  }
+
+  /** Every file has at most so many, and so has what they have together: none of the nearest is missed, nor a version of it. */
+  async #near(
+    table: Table,
+    state: State,
+    { key, limit, side }: { key: KeyTuple; limit: number; side: 'after' | 'before' },
+  ): Promise<AnyRow[]> {
+    const { files, recent } = this.rows(table, state)
+    const isNear = (row: AnyRow): boolean => {
+      const own = keyOf(table, row)
+      if (side === 'after') return own[0] === key[0] && compareTuples(own, key) > 0
+      return compareTuples(own, key.slice(0, -1)) === 0 && compareTuples(own, key) < 0
+    }
+    const inMemory = [...recent()].filter(isNear)
+    const stored = await Promise.all(files.map((ref) => this.#reader[side](table, ref, key, limit)))
+    const rows = sortedByKey(table, [...stored.flat(), ...inMemory])
+    return (side === 'after' ? rows : rows.toReversed()).slice(0, limit)
   }
 
   /** Gives the next folds the stored rows that they announced, so that the fold itself does no IO. */

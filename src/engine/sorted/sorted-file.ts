@@ -116,6 +116,41 @@ export class SortedFileReader {
     return found
   }
 
+  /** Rows whose key begins like `key` in its first part and comes after all that begin with `key`, in order, at most so many. */
+  async after(table: Table, ref: SortedFileRef, key: KeyTuple, limit: number): Promise<AnyRow[]> {
+    const index = await this.#index(table, ref)
+    const found: AnyRow[] = []
+    const from = countWhile(index.groups.length, (at) => compareTuples(index.groups[at]!.first_key, key) <= 0)
+    for (let group = Math.max(0, from - 1); group < index.groups.length; group++) {
+      const block = await this.#group(index, group)
+      for (let row = block.range(key).to; row < block.rows; row++) {
+        if (block.key(row)[0] !== key[0] || found.length === limit) return found
+        found.push(block.row(row))
+      }
+    }
+    return found
+  }
+
+  /** Rows whose key differs from `key` in the last part alone, and comes before it: the nearest first, at most so many. */
+  async before(table: Table, ref: SortedFileRef, key: KeyTuple, limit: number): Promise<AnyRow[]> {
+    const index = await this.#index(table, ref)
+    const start = key.slice(0, -1)
+    const found: AnyRow[] = []
+    const last = countWhile(index.groups.length, (at) => compareTuples(index.groups[at]!.first_key, key) < 0) - 1
+    if (last < 0) return found
+    // What comes right before the key is in this group, if it is in the file at all.
+    const filters = (await this.#filters(index, [last])).get(last) ?? []
+    if (!maybeIn(filters.slice(0, start.length), start)) return found
+    for (let group = last; group >= 0; group--) {
+      const block = await this.#group(index, group)
+      for (let row = block.range(key).from - 1; row >= 0; row--) {
+        if (compareTuples(block.key(row), start) !== 0 || found.length === limit) return found
+        found.push(block.row(row))
+      }
+    }
+    return found
+  }
+
   /** The columns of all rows whose key begins with `first`, or of some of their row groups. */
   async *columns(
     table: Table,

@@ -11,6 +11,7 @@ import { isSchema } from '../standard-schema.ts'
 import { checkProgram } from './command-check.ts'
 import { contextNames } from './context.ts'
 import { isIo } from './io.ts'
+import { checkKeep } from './keep.ts'
 import { checkResources, isOutside } from './option-checks.ts'
 import { isCondition } from './when.ts'
 
@@ -29,6 +30,7 @@ const settings = [
     'priority',
     'overlap',
     'backfill',
+    'keep',
     'version',
     'alwaysNew',
   ],
@@ -69,6 +71,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   checkNestedNames(`\`backfill\` of ${key}`, backfill, ['chunk'])
   if (backfill !== undefined && !isWhole(membersOf(backfill)['chunk'], 1, 10_000))
     refuse('backfill', 'Write { chunk: 10 }, with at most 10000.')
+  checkKeep(key, options['keep'])
   if (automation !== undefined && !isCondition(automation)) refuse('automation', 'Write automation: when.eager().')
   if (partitions !== undefined && !isPartitions(partitions))
     refuse('partitions', "Write partitions: daily({ start: '2025-01-01' }).")

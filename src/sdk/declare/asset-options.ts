@@ -8,6 +8,7 @@ import type { Checks } from './check.ts'
 import type { Context, PartitionOf } from './context.ts'
 import type { InputValue, InRanges } from './input-value.ts'
 import type { Io } from './io.ts'
+import type { Keep } from './keep.ts'
 import type { AnyResource } from './resource.ts'
 import type { Query } from './sql.ts'
 import type { DataTable, MaybePromise, ReturnedRows } from './values.ts'
@@ -65,6 +66,8 @@ export interface Settings<P> {
   overlap?: 'queue' | 'skip' | 'replace'
   /** How many partitions each run of a backfill makes, up to 10,000. Default: 10. */
   backfill?: { chunk: number }
+  /** Which of its stored values are kept: `{ versions: 3 }`, `{ days: 30 }`, both, or `'all'`. Default: what the config says, or all. */
+  keep?: Keep | 'all'
   /** The code version. Default: a hash of the file and its imports. */
   version?: string
   /**

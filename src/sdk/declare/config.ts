@@ -3,6 +3,7 @@ import { withDeclaration } from '../declaration.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
+import { checkKeep, type Keep } from './keep.ts'
 
 export type StorageConfig =
   | { readonly type: 'local'; readonly dir: string }
@@ -62,6 +63,8 @@ export interface Config {
   /** Queues of workers, by name: their push address and limit. `default` is the queue of the local workers. */
   queues?: Readonly<Record<string, WorkerQueue>>
   timing?: Timing
+  /** Which stored values are kept, for all assets that do not say it themselves. Default: `'all'`. */
+  keep?: Keep | 'all'
   /** Not available yet: Servo refuses projects that use it. */
   alerts?: readonly Alert[]
 }
@@ -125,7 +128,7 @@ export function defineConfig(config: Config): Config {
 
 const isBesideConfig = (storage: StorageConfig): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
 
-const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'alerts']
+const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'keep', 'alerts']
 
 /** What each of these may be. */
 export const timingBounds: Readonly<Record<keyof Timing, Bounds>> = {
@@ -158,6 +161,7 @@ export function checkedConfig(config: Config): Config {
   }
   for (const [name, queue] of Object.entries(queues)) checkQueue(checkedName(name, 'queue'), queue, refuse)
   checkTiming(timing, refuse)
+  checkKeep('the config', config.keep)
   for (const [name, environment] of Object.entries(environments)) {
     checkedName(name, 'environment')
     if (typeof environment?.storage?.type !== 'string' || typeof environment.queue?.type !== 'string')

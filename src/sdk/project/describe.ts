@@ -8,6 +8,7 @@ import type { Dependency, Freshness, Retry, Settings } from '../declare/asset-op
 import { asCheck, type Checks } from '../declare/check.ts'
 import type { Config, Timing } from '../declare/config.ts'
 import type { Io } from '../declare/io.ts'
+import { describeKeep } from '../declare/keep.ts'
 import { isSensor } from '../declare/sensor.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { type Upstream, upstream } from '../partitions/mapped.ts'
@@ -90,6 +91,8 @@ function describeAsset(asset: AnyAsset, declaration: Declaration, about: Describ
       overlap: options.overlap,
       backfill: options.backfill,
       always_new: options.alwaysNew,
+      // A source stores nothing.
+      keep: assetKindOf(asset) === 'source' ? undefined : describeKeep(options.keep, about.config.keep),
     }),
     ...placeOf(declaration, about),
   })

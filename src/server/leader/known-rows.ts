@@ -7,8 +7,10 @@ import type { RowOf, Table } from '../../model/table.ts'
 import type { Readable } from './durable-state.ts'
 
 /** A cold table with the type of its rows. */
-export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup'> {
+export interface ColdRowsOf<R> extends Omit<ColdRowsToRead, 'recent' | 'lookup' | 'after' | 'before'> {
   recent(): Iterable<R>
+  after(key: readonly KeyPart[], limit: number): Promise<R[]>
+  before(key: readonly KeyPart[], limit: number): Promise<R[]>
   lookup(keys: readonly KeyPart[][]): Promise<(R | undefined)[]>
 }
 

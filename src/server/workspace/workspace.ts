@@ -1,3 +1,4 @@
+import type { Room } from '../../adapters/system/disk-room.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
@@ -8,6 +9,7 @@ import { storedValues } from '../../domain/partitions/stored-values.table.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
 import type { Knowledge } from './knowledge.ts'
+import { Removals } from './retention/removals.ts'
 import { Runs, type RunsOptions } from './runs.ts'
 import { Schedules } from './schedules/schedules.ts'
 import { missingSecrets, type Senders } from './senders.ts'
@@ -25,6 +27,8 @@ export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   readonly automation?: boolean | undefined
   /** Why no code of the project can be evaluated here; undefined while it can. */
   readonly outage?: (() => string | undefined) | undefined
+  /** How much room there is on the disk; absent where nobody knows. */
+  readonly room?: (() => Promise<Room>) | undefined
 }
 
 export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
@@ -44,7 +48,8 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     isOn: options.automation,
     outage: () => options.outage?.(),
   })
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys }
+  const retention = new Removals(known, options.room)
+  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention }
 }
 
 export function statusSource(known: Knowledge): StatusSource {

@@ -147,6 +147,8 @@ export const strayKinds = [
   'materialization',
   'wipe',
   'partition keys',
+  'removal',
+  'retention',
   'assets',
   'unknown run',
   'unknown task',

@@ -10,6 +10,9 @@ import { MaterializationReported } from '../../domain/partitions/materialization
 import { PartitionKeysAdded } from '../../domain/partitions/partition-keys-added.event.ts'
 import { PartitionKeysRemoved } from '../../domain/partitions/partition-keys-removed.event.ts'
 import { PartitionWiped } from '../../domain/partitions/partition-wiped.event.ts'
+import { DataRemoved, type RemovedValue } from '../../domain/retention/data-removed.event.ts'
+import { FilesDeleted } from '../../domain/retention/files-deleted.event.ts'
+import { RetentionAdvanced } from '../../domain/retention/retention-advanced.event.ts'
 import { RunCancelRequested } from '../../domain/runs/run-cancel-requested.event.ts'
 import { evalIdOf, runKeyOfEvaluation } from '../../domain/sensors/evaluation-ids.ts'
 import { SensorEvaluated } from '../../domain/sensors/sensor-evaluated.event.ts'
@@ -21,11 +24,27 @@ import { TimerFired } from '../../domain/timers/timer-fired.event.ts'
 import { TimerRequested } from '../../domain/timers/timer-requested.event.ts'
 import { itemAt } from '../../lib/collections/item-at.ts'
 import { toIso } from '../../lib/time.ts'
+import { ulidFloor } from '../../lib/ulid.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { StrayPlan } from './plan.ts'
 import { SimulatedRun, type SimulatedTask } from './runs.ts'
 import { tellWatchers } from './watchers.ts'
 import { type Actor, pause, type World } from './world.ts'
+
+/** An event of a moment in the past. */
+const someEvent = (target: number): string => ulidFloor(1_700_000_000_000 + target)
+
+function removedValue(partition_key: string, target: number, variant: number): RemovedValue {
+  return {
+    event_id: someEvent(target),
+    partition_keys: [partition_key],
+    materialization_id: `m${target}`,
+    materialized_at: toIso(1_700_000_000_000 + target),
+    path: variant % 3 === 0 ? null : `data/asset${target % 4}/${partition_key}/m${target}.json`,
+    bytes: variant,
+    ...(variant % 2 === 0 && { sha256: 'a'.repeat(64) }),
+  }
+}
 
 /** Larger than any number of attempts allowed. */
 const NEVER = 9
@@ -36,6 +55,9 @@ export function* stray(world: World, index: number, plan: StrayPlan): Actor {
   yield* pause(plan.wait)
   const segment = straySegment(world, index, plan)
   if (segment !== undefined) yield segment
+  if (plan.kind !== 'removal') return
+  yield* pause(plan.variant)
+  yield world.write(FilesDeleted, { removal_id: `removal-${index}` })
 }
 
 function straySegment(world: World, index: number, { kind, target, variant }: StrayPlan): Envelope[] | undefined {
@@ -76,6 +98,22 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         set_name: 'customers',
         keys: variant % 3 === 0 ? ['acme', 'hooli'] : ['initech'],
         changed_by: 'ada',
+      })
+    case 'removal':
+      return world.write(DataRemoved, {
+        removal_id: `removal-${index}`,
+        asset_key: `asset${target % 4}`,
+        reason: variant % 2 === 0 ? 'expired' : 'purged',
+        removed_by: 'ada',
+        values: [removedValue(partition_key, target, variant)],
+      })
+    case 'retention':
+      return world.write(RetentionAdvanced, {
+        asset_key: `asset${target % 4}`,
+        versions: 1 + (variant % 2),
+        days: variant,
+        passed_event_id: someEvent(target),
+        turn: 1 + (variant % 3),
       })
     case 'assets':
       // Two projects are loaded at the same moment, and differ.

@@ -21,6 +21,7 @@ import type { RowOf, Table } from '../../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../../partitions/key-list.ts'
 import { takesMany, takesSame } from '../../../partitions/mappings/takes-many.ts'
 import { joinedStatus } from '../joined-status.ts'
+import { refuseRemoved } from '../retention/removed-value.ts'
 
 export interface KnownState {
   readonly rows: Rows
@@ -209,6 +210,7 @@ function valueIn(row: StatusRow | undefined, stored: readonly (StoredValueRow | 
   const { partition_key, last_materialization_id: materialization_id, last_materialization_path: path } = row
   const its = stored.find((each) => each?.materialization_id === materialization_id)
   const value = { partition_key, materialization_id, path }
+  if (its !== undefined) refuseRemoved(its, taskKey(its.asset_key, partition_key))
   return its === undefined ? value : { ...value, path: its.path, value: its.value, bytes: its.bytes, sha256: its.sha256 }
 }
 

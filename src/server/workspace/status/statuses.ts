@@ -10,6 +10,7 @@ import type {
   Why,
 } from '../../../api/status-contract.ts'
 import type { StoredOutput } from '../../../contract/stored-output.ts'
+import { taskKey } from '../../../domain/assets/graph-partitions.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
 import { isReadable, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
@@ -28,6 +29,7 @@ import { allOf } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
 import { points, type Spans, spans } from '../../../partitions/spans.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
+import { refuseRemoved } from '../../leader/retention/removed-value.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
 import { CurrentStaleness, type KeptMoment, type StatusSource } from './current-staleness.ts'
 import { readCursor, writeCursor } from './page-cursor.ts'
@@ -286,6 +288,7 @@ function storedOf(row: StatusRow | undefined, known: readonly (StoredValueRow | 
   const its = known.find(
     (each) => each && (each.materialization_id === row.last_materialization_id || each.materialized_at > made),
   )
+  if (its !== undefined) refuseRemoved(its, taskKey(its.asset_key, its.partition_key))
   if (its !== undefined) return { path: its.path, value: its.value, bytes: its.bytes, sha256: its.sha256 }
   const path = row.last_materialization_path
   return path === null ? null : { path, value: null, bytes: null, sha256: null }

@@ -1,0 +1,11 @@
+import type { RetentionApi } from '../api/retention-contract.ts'
+import type { Connection } from './connection.ts'
+
+/** Has a server remove stored values. */
+export function retentionClient(server: Connection): RetentionApi {
+  return {
+    storage: () => server.json('GET', '/storage'),
+    collect: (body, user) => server.json('POST', '/retention/collect', { body, user }),
+    purge: (assetKey, body, user) => server.json('POST', `/assets/${encodeURIComponent(assetKey)}/purge`, { body, user }),
+  }
+}

@@ -1,0 +1,167 @@
+import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
+import { dataVersions } from '../../../domain/partitions/data-versions.table.ts'
+import { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import { expiredBefore, type KeepRule } from '../../../domain/retention/keep-rule.ts'
+import { type ValueVersionRow, valueVersions } from '../../../domain/retention/value-versions.table.ts'
+import { ulidTime } from '../../../lib/ulid.ts'
+import { joinedStatus } from '../joined-status.ts'
+import type { KnownRows } from '../known-rows.ts'
+import { valuesInUse } from './values-in-use.ts'
+
+export interface AssetToLookAt {
+  readonly key: string
+  readonly rule: KeepRule
+  /** Everything up to this event was looked at before. */
+  readonly after: string
+}
+
+export interface LookOptions {
+  readonly now: number
+  /** What was pushed out more recently than this stays, for readers that have just begun. */
+  readonly graceMs: number
+}
+
+/** What one step found. */
+export interface Expired {
+  readonly values: readonly ValueVersionRow[]
+  /** Everything up to this event is looked at now. */
+  readonly passed: string
+  /** `more` if the next step may begin at once, a time if it has to wait for that; otherwise there is nothing left to look at. */
+  readonly next: 'more' | 'nothing' | number
+}
+
+/** Materializations that one step looks at: a fraction of a second. */
+const STEP = 200
+/** In use for as long as an attempt runs, and nothing says when that ends. */
+const WAIT_MS = 60_000
+/** Materializations that stored nothing lie in between; it is seldom more than these. */
+const BACK = 4
+
+/**
+ * The next values of an asset that its rule does not keep. Materializations are looked at in the order in which they were made: each pushes
+ * one value of its partition out of the newest so many, and once it is old enough by the rule, that value is no longer kept. So a value is
+ * looked at when something happens to it, and never again.
+ */
+export async function nextExpired(known: KnownRows, asset: AssetToLookAt, options: LookOptions): Promise<Expired> {
+  return await new Look(known, asset, options).step()
+}
+
+class Look {
+  readonly #known: KnownRows
+  readonly #asset: AssetToLookAt
+  readonly #options: LookOptions
+  readonly #names: readonly string[]
+  readonly #inUse: ReturnType<typeof valuesInUse>
+
+  constructor(known: KnownRows, asset: AssetToLookAt, options: LookOptions) {
+    this.#known = known
+    this.#asset = asset
+    this.#options = options
+    this.#names = keysOfAsset(known.rows(), asset.key)
+    this.#inUse = valuesInUse(known.rows())
+  }
+
+  async step(): Promise<Expired> {
+    const { events, isAll } = await this.#made()
+    const { now, graceMs } = this.#options
+    const dueUntil = Math.min(expiredBefore(this.#asset.rule, now), now - graceMs)
+    const found = new Map<string, ValueVersionRow>()
+    let passed = this.#asset.after
+    for (const [event, rows] of events) {
+      const at = ulidTime(event)
+      if (at > dueUntil) return { values: [...found.values()], passed, next: now + at - dueUntil }
+      if (at >= this.#inUse.since) return { values: [...found.values()], passed, next: now + WAIT_MS }
+      const pushedOut = await this.#pushedOutBy(rows)
+      if (pushedOut === 'in use') return { values: [...found.values()], passed, next: now + WAIT_MS }
+      for (const value of pushedOut) found.set(`${value.event_id} ${value.partition_key}`, value)
+      passed = event
+    }
+    return { values: [...found.values()], passed, next: isAll ? 'nothing' : 'more' }
+  }
+
+  /** The next materializations, whole events, under all names of the asset. */
+  async #made(limit = STEP): Promise<{ events: Map<string, ValueVersionRow[]>; isAll: boolean }> {
+    const table = this.#known.coldRows(valueVersions)
+    const found = await Promise.all(this.#names.map((name) => table.after([name, this.#asset.after], limit)))
+    // The last event of a page may have rows on the next one.
+    const ends = found.flatMap((rows) => (rows.length === limit ? [rows.at(-1)?.event_id ?? ''] : []))
+    const end = ends.toSorted()[0]
+    const rows = found.flat().filter(({ event_id }) => end === undefined || event_id < end)
+    if (rows.length === 0 && end !== undefined) return await this.#made(limit * 4)
+    const sorted = rows.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))
+    return { events: Map.groupBy(sorted, ({ event_id }) => event_id), isAll: end === undefined }
+  }
+
+  /** The values that a materialization pushed out, in each partition that it made. */
+  async #pushedOutBy(rows: readonly ValueVersionRow[]): Promise<ValueVersionRow[] | 'in use'> {
+    const pushedOut: ValueVersionRow[] = []
+    for (const { partition_key, event_id, outcome } of rows) {
+      if (outcome !== 'SUCCEEDED') continue
+      const value = await this.#behind(partition_key, event_id)
+      if (value === undefined || value.removed_at !== null || (await this.#isCurrent(value))) continue
+      if (this.#inUse.made.has(value.materialization_id ?? '')) return 'in use'
+      if (!(await this.#isKeptElsewhere(value))) pushedOut.push(value)
+    }
+    return pushedOut
+  }
+
+  /** The value of a partition right behind the newest so many, when this one was the newest. */
+  async #behind(partition: string, event: string): Promise<ValueVersionRow | undefined> {
+    let { versions: left } = this.#asset.rule
+    for (let from: string | undefined = event; from !== undefined; ) {
+      const made = await this.#madeBefore(partition, from, left + BACK)
+      const value = made.rows[left - 1]
+      if (value !== undefined) return value
+      left -= made.rows.length
+      from = made.next
+    }
+    return undefined
+  }
+
+  /** The values that were made of a partition before an event, newest first. What stored nothing is passed over. */
+  async #madeBefore(partition: string, event: string, limit: number): Promise<{ rows: ValueVersionRow[]; next?: string }> {
+    const versions = this.#known.coldRows(dataVersions)
+    const found = await Promise.all(this.#names.map((name) => versions.before([name, partition, event], limit)))
+    // Under one name there may be more: only what is not older than the last of these is complete.
+    const ends = found.flatMap((rows) => (rows.length === limit ? [rows.at(-1)?.event_id ?? ''] : []))
+    const end = ends.toSorted().at(-1)
+    const made = found
+      .flat()
+      .filter(({ event_id }) => end === undefined || event_id >= end)
+      .toSorted((a, b) => (a.event_id > b.event_id ? -1 : 1))
+    const keys = made.map(({ asset_key, event_id }) => [asset_key, event_id, partition])
+    const rows = await this.#known.coldRows(valueVersions).lookup(keys)
+    return { rows: rows.filter((row) => row !== undefined), ...(end !== undefined && { next: end }) }
+  }
+
+  /** By the time at which it was made. By the order of events it may be older, if a clock was set back. */
+  async #isCurrent({ partition_key, event_id }: ValueVersionRow): Promise<boolean> {
+    const keys = this.#names.map((name) => [name, partition_key])
+    const status = joinedStatus(await this.#known.coldRows(partitionStatus).lookup(keys))
+    return status?.last_materialization_event_id === event_id
+  }
+
+  /** A file that was made for several partitions is kept for as long as one of them keeps it. */
+  async #isKeptElsewhere({ asset_key, event_id, partition_key, partitions }: ValueVersionRow): Promise<boolean> {
+    const count = partitions ?? 1
+    if (count === 1) return false
+    const rows = await this.#known.coldRows(valueVersions).after([asset_key, event_id, ''], count)
+    for (const row of rows) {
+      if (row.event_id !== event_id || row.partition_key === partition_key) continue
+      if (!(await this.#isPushedOut(row))) return true
+    }
+    return false
+  }
+
+  async #isPushedOut(value: ValueVersionRow): Promise<boolean> {
+    const { versions } = this.#asset.rule
+    // No event has a larger id.
+    const { rows } = await this.#madeBefore(value.partition_key, LAST, versions + BACK)
+    const newer = rows.filter(({ event_id }) => event_id > value.event_id)
+    const pushing = newer.at(-versions)
+    return pushing !== undefined && ulidTime(pushing.event_id) <= expiredBefore(this.#asset.rule, this.#options.now)
+  }
+}
+
+/** After every id of an event. */
+const LAST = '~'
