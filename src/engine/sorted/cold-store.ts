@@ -115,9 +115,12 @@ export class ColdStore {
     { key, limit, side }: { key: KeyTuple; limit: number; side: 'after' | 'before' },
   ): Promise<AnyRow[]> {
     const { files, recent } = this.rows(table, state)
+    const [first = '', second = ''] = table.key
     const isNear = (row: AnyRow): boolean => {
+      // Most rows in memory are of others, and are passed over without an array for the key of each.
+      if (row[first] !== key[0] || (side === 'before' && key.length > 2 && row[second] !== key[1])) return false
       const own = keyOf(table, row)
-      if (side === 'after') return own[0] === key[0] && compareTuples(own, key) > 0
+      if (side === 'after') return compareTuples(own, key) > 0
       return compareTuples(own, key.slice(0, -1)) === 0 && compareTuples(own, key) < 0
     }
     const inMemory = [...recent()].filter(isNear)
