@@ -82,6 +82,20 @@ export class Archives {
     return undefined
   }
 
+  /** Those of these segments, which are in order, that are in these archives. Archives that are damaged are passed over. */
+  async findAll(archives: readonly string[], ulids: readonly string[]): Promise<ReadonlyMap<string, Found>> {
+    const [first, last] = [ulids[0] ?? '', ulids.at(-1) ?? '']
+    const wanted = new Set(ulids)
+    const found = new Map<string, Found>()
+    for (const path of archives) {
+      const span = this.#spans.get(path)
+      if (span !== undefined && (last < span.first || first > span.last)) continue
+      for (const segment of await this.#segmentsUnlessDamaged(path))
+        if (wanted.has(segment.ulid)) found.set(segment.ulid, { path, segment })
+    }
+    return found
+  }
+
   /** The segments of an archive, by name. */
   async segments(path: string): Promise<ReadonlyMap<string, ArchivedSegment>> {
     return await this.#indexes.get(path, async () => {
@@ -123,14 +137,14 @@ export class Archives {
     for (const archives of byDay(listed.flat()).values()) {
       const ulids = new Set<string>()
       // One that is damaged is found by who checks; the others go on.
-      for (const path of archives) for (const ulid of await this.#ulidsUnlessDamaged(path)) ulids.add(ulid)
+      for (const path of archives) for (const { ulid } of await this.#segmentsUnlessDamaged(path)) ulids.add(ulid)
       for (const ulid of [...ulids].sort()) yield this.#paths.segment(ulid)
     }
   }
 
-  async #ulidsUnlessDamaged(path: string): Promise<Iterable<string>> {
+  async #segmentsUnlessDamaged(path: string): Promise<Iterable<ArchivedSegment>> {
     try {
-      return (await this.segments(path)).keys()
+      return (await this.segments(path)).values()
     } catch (error) {
       if (!isServoError(error, 'corrupt')) throw error
       return []

@@ -9,7 +9,7 @@ import { createOwn } from '../files/create-own.ts'
 import { type FileRef, fileRef } from '../files/file-ref.ts'
 import { checkArchive, encodeArchive, originalSha256, type PackedSegment } from '../ledger/archive-file.ts'
 import { Archives } from '../ledger/archives.ts'
-import { firstDayOutside, pathsOfDay, startOfDay, withDays } from '../ledger/days.ts'
+import { firstDayOutside, startOfDay, withDays } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
 import { openSegment } from '../ledger/segment.ts'
 import { archivesOf } from '../manifest/manifest.ts'
@@ -63,6 +63,8 @@ export class Packer {
   readonly #rule: PackRule
   readonly #place: { readonly store: ObjectStore; readonly paths: Paths; readonly scope: Scope }
   readonly #forgetting: Forgetting
+  /** The day that is being packed, and what is known of its archives. */
+  #current: { readonly day: string; readonly archives: Archives } | undefined
 
   constructor(options: PackerOptions) {
     const { store, scope, registry, isForgotten } = options
@@ -97,14 +99,11 @@ export class Packer {
   /** Packs or deletes some segments of a day. `busy` if that cannot go on now. */
   async #packSome(day: string): Promise<'some' | 'nothing' | 'busy'> {
     const { store, paths } = this.#place
-    const archives = new Archives(this.#place)
-    const [found, parts] = await Promise.all([pathsOfDay(store, paths, day), archives.ofDay(day)])
+    if (this.#current?.day !== day) this.#current = { day, archives: new Archives(this.#place) }
+    const { archives } = this.#current
+    const [ulids, parts] = await Promise.all([this.#segmentsOf(day), archives.ofDay(day)])
     if (!(await this.#nameAll(parts))) return 'busy'
-    const { packed, left } = await this.#sorted(
-      archives,
-      parts,
-      found.flatMap((path) => segmentUlid(path) ?? []),
-    )
+    const { packed, left } = await this.#sorted(archives, parts, ulids)
     await this.#delete(packed)
     const taken = await this.#take(left)
     if (taken.length === 0) return packed.length === 0 ? 'nothing' : 'some'
@@ -117,6 +116,18 @@ export class Packer {
     if (!(await this.#name(fileRef(path, bytes, taken.length)))) return 'busy'
     await this.#delete(taken.map(({ ulid }) => ulid))
     return 'some'
+  }
+
+  /** The first segments in the folder of a day, as many as a step can take. */
+  async #segmentsOf(day: string): Promise<string[]> {
+    const { store, paths } = this.#place
+    const ulids: string[] = []
+    for await (const { path } of store.list(paths.day(day))) {
+      const ulid = segmentUlid(path)
+      if (ulid !== undefined) ulids.push(ulid)
+      if (ulids.length >= this.#rule.maxSegments) break
+    }
+    return ulids
   }
 
   /** Sees to it that the manifest names these archives, as far as they are sound: those that a leader left which was killed are not named. */
@@ -142,8 +153,9 @@ export class Packer {
   async #sorted(archives: Archives, parts: readonly string[], ulids: readonly string[]) {
     const packed: string[] = []
     const left: string[] = []
+    const known = await archives.findAll(parts, ulids)
     for (const ulid of ulids) {
-      const found = parts.length === 0 ? undefined : await unlessDamaged(() => archives.find(ulid))
+      const found = known.get(ulid)
       // Read, not only listed: what is damaged in the archive is packed again.
       if (found === undefined || !(await unlessDamaged(() => archives.bytesOf(found)))) left.push(ulid)
       else if ((await this.#sha256Of(ulid)) === originalSha256(found.segment)) packed.push(ulid)
