@@ -17,7 +17,7 @@ import { readEntriesBackwards } from '../manifest/page-list.ts'
 import { archiveAt, Paths, type Scope, segmentUlid } from '../paths.ts'
 import type { Compactor } from '../publish/compactor.ts'
 import { withArchive } from './archive-list.ts'
-import { Forgetting, type IsForgotten } from './forget-values.ts'
+import { type FindForgotten, Forgetting } from './forget-values.ts'
 
 export interface PackerOptions {
   readonly compactor: Compactor
@@ -27,7 +27,7 @@ export interface PackerOptions {
   readonly clock: Clock
   readonly lease?: Leading | undefined
   readonly rule?: Partial<PackRule>
-  readonly isForgotten?: IsForgotten
+  readonly findForgotten?: FindForgotten
 }
 
 /** When and how much is packed. Tests choose small numbers. */
@@ -67,11 +67,11 @@ export class Packer {
   #current: { readonly day: string; readonly archives: Archives } | undefined
 
   constructor(options: PackerOptions) {
-    const { store, scope, registry, isForgotten } = options
+    const { store, scope, registry, findForgotten } = options
     this.#options = options
     this.#rule = { ...packRule, ...options.rule }
     this.#place = { store, scope, paths: new Paths(scope) }
-    this.#forgetting = new Forgetting(registry, isForgotten)
+    this.#forgetting = new Forgetting(registry, findForgotten)
   }
 
   /** One step of bounded size. False if nothing is left to do for now. */
@@ -178,10 +178,10 @@ export class Packer {
         const path = paths.segment(ulid)
         const bytes = await store.get(path)
         const segment = bytes && (await unlessDamaged(() => openSegment(bytes, path, scope)))
-        return bytes && segment && this.#forgetting.packed(bytes, segment)
+        return bytes && segment && { bytes, segment }
       })
-      for (const segment of await Promise.all(some)) {
-        if (segment === undefined) continue
+      const sound = (await Promise.all(some)).filter((each) => each !== undefined)
+      for (const segment of await this.#forgetting.packed(sound)) {
         if (taken.length > 0 && (size + segment.bytes.length > this.#rule.maxBytes || taken.length >= this.#rule.maxSegments))
           return taken
         taken.push(segment)

@@ -261,7 +261,7 @@ export class Orchestrator {
     this.#publisher = new Publisher({
       compactor: loop.compactor,
       clock: components.clock,
-      ...upkeepOf(components, loop.compactor, lease),
+      ...upkeepOf(components, loop, lease),
       onError: (error) => this.#publishFailed(error),
       onQuiet: this.#options.components.rest,
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),

@@ -1,9 +1,10 @@
+import { zstdDecompressSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { scanLedger } from '../../../src/engine/ledger/scan-ledger.ts'
 import { Paths } from '../../../src/engine/paths.ts'
-import { HOUR_MS } from '../../../src/lib/time.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../src/lib/time.ts'
 import { knownRows } from '../../../src/server/leader/known-rows.ts'
-import { isValueForgotten } from '../../../src/server/leader/retention/forgotten-values.ts'
+import { forgottenValues } from '../../../src/server/leader/retention/forgotten-values.ts'
 import { Keeping, keep } from './keeping.ts'
 
 test('[K1] everything is kept unless an asset or the project says otherwise', async () => {
@@ -122,7 +123,7 @@ test('[K5] whoever packs the ledger learns which small values were removed, of p
     if ('error' in scanned) throw scanned.error
     for (const event of scanned.segment.events)
       if (event.event_type === 'TaskFinished')
-        found.push([event.payload['materialization_id'], await isValueForgotten(known, event)])
+        found.push([event.payload['materialization_id'], ...(await forgottenValues(known, [event]))])
   }
   expect(found).toEqual([
     ['m1', true],
@@ -131,6 +132,19 @@ test('[K5] whoever packs the ledger learns which small values were removed, of p
     ['m4', false],
     ['m5', false],
   ])
+
+  // The day is settled once later ones are on record.
+  for (let day = 0; day < 3; day++) {
+    await world.wait(DAY_MS / MINUTE_MS)
+    await world.make('a')
+    await world.wait()
+  }
+  const [packed = ''] = await Array.fromAsync(world.store.list(new Paths(scope).archives), ({ path }) => path)
+  const bytes = (await world.store.get(packed)) ?? new Uint8Array()
+  const text = zstdDecompressSync(bytes).toString()
+  // The third was removed meanwhile: a newer one is made every day.
+  expect([1, 2, 3, 4, 5].map((made) => text.includes(`{\\"made\\":${made}}`))).toEqual([false, false, false, true, true])
+  expect(await world.checked()).toMatchObject({ problems: [] })
 })
 
 test('[K2] a file that was made for several partitions stays while one of them keeps it', async () => {
