@@ -43,15 +43,16 @@ export function storedIn(output: unknown): StoredOutput | undefined {
 }
 
 /**
- * Where a value was stored, and how large it was. A value that was removed may be gone from the event that recorded it, which still has size
- * and checksum: what is on record of it is the same before and after.
+ * The same, also of a value that was removed and is gone from the event that recorded it, which still has its size and checksum: what is on
+ * record of it makes as many rows before and after.
  */
-export function recordedIn(output: unknown): Pick<StoredOutput, 'path' | 'bytes'> | undefined {
+export function recordedIn(output: unknown): StoredOutput | undefined {
   const stored = storedIn(output)
   if (stored !== undefined) return stored
   if (!isObject(output) || Array.isArray(output)) return undefined
   const { bytes, sha256: checksum } = output
-  return Number.isSafeInteger(bytes) && textOrNull(checksum) !== null ? { path: null, bytes: Number(bytes) } : undefined
+  if (!Number.isSafeInteger(bytes) || textOrNull(checksum) === null) return undefined
+  return { path: null, value: null, bytes: Number(bytes), sha256: textOrNull(checksum) }
 }
 
 const textOrNull = (text: unknown): string | null => (typeof text === 'string' && text !== '' ? text : null)

@@ -26,7 +26,6 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
   if (task.asset_key === null) return
   const succeeded = ended.outcome === 'SUCCEEDED'
   const dataVersion = versionIn(ended.output)
-  const stored = succeeded && ended.materialization_id ? storedIn(ended.output) : undefined
   const noted = {
     asset_key: task.asset_key,
     last_attempt_run_id: task.run_id,
@@ -48,15 +47,15 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     row_version: eventId,
   }
   const { asset_key, partition_keys, partition_values } = task
-  const value = recordedIn(ended.output)
-  const version = value && {
+  const stored = recordedIn(ended.output)
+  const version = stored && {
     asset_key,
     event_id: eventId,
     materialized_at: at,
     materialization_id: ended.materialization_id ?? null,
     outcome: ended.outcome,
-    path: value.path,
-    bytes: value.bytes,
+    path: stored.path,
+    bytes: stored.bytes,
     partitions: partition_keys?.length ?? 1,
     row_version: eventId,
   }
@@ -67,11 +66,10 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     const made = { event_id: eventId, materialized_at: at, data_version: dataVersion, row_version: eventId }
     rows.cold(dataVersions).merge({ asset_key, partition_key: key, ...made })
     // Earlier versions reported no checksum. What they published must follow from their events still.
-    if (!stored?.sha256) return
+    if (!stored?.sha256 || !ended.materialization_id) return
     const { path, value, bytes, sha256 } = stored
     const reported = { event_id: eventId, materialized_at: at, row_version: eventId }
-    const materialization_id = ended.materialization_id ?? ''
-    const about = { path, value, bytes, sha256, materialization_id }
+    const about = { path, value, bytes, sha256, materialization_id: ended.materialization_id }
     rows.cold(storedValues).merge({ asset_key, partition_key: key, ...reported, ...about })
   }
   // With several dimensions, the values that a range has in common do not name one partition.
