@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, ignored } from '../../model/event.ts'
+import { editKnown } from '../typed-rows.ts'
 import { type RetentionStateRow, retentionState } from './retention-state.table.ts'
 
 export const RetentionAdvanced = defineEvent({
@@ -20,14 +21,12 @@ export const RetentionAdvanced = defineEvent({
   dedup: 'key',
   publishedWithOthers: true,
   fold({ event, payload: passed, rows }) {
-    const known = rows.hot(retentionState).edit(passed.asset_key)
-    if (known === undefined) {
-      rows.hot(retentionState).insert({ ...passed, row_version: event.event_id })
-      return applied
-    }
+    const known = rows.hot(retentionState).get(passed.asset_key)
     // Two leaders may have taken the same turn. Either would do, but not now one and now the other.
-    if (compareTuples(partsOf(passed), partsOf(known)) <= 0) return ignored('a later one is on record')
-    Object.assign(known, passed, { row_version: event.event_id })
+    if (known && compareTuples(partsOf(passed), partsOf(known)) <= 0) return ignored('a later one is on record')
+    const row = { ...passed, row_version: event.event_id }
+    if (known === undefined) rows.hot(retentionState).insert(row)
+    else Object.assign(editKnown(rows.hot(retentionState), passed.asset_key), row)
     return applied
   },
 })
