@@ -1,6 +1,6 @@
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import { dataVersions } from '../../../domain/partitions/data-versions.table.ts'
-import { partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import { partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { expiredBefore, type KeepRule } from '../../../domain/retention/keep-rule.ts'
 import { type ValueVersionRow, valueVersions } from '../../../domain/retention/value-versions.table.ts'
 import { ulidTime } from '../../../lib/ulid.ts'
@@ -46,12 +46,28 @@ export async function nextExpired(known: KnownRows, asset: AssetToLookAt, option
   return await new Look(known, asset, options).step()
 }
 
+/** A key of `value_versions`. */
+type ValueKey = readonly string[]
+
+interface EventsBefore {
+  readonly keys: readonly ValueKey[]
+  /** There may be more before this event. */
+  readonly next: string | undefined
+}
+
+const placeOf = (partition: string, event: string, limit: number): string => `${limit} ${event} ${partition}`
+
 class Look {
   readonly #known: KnownRows
   readonly #asset: AssetToLookAt
   readonly #options: LookOptions
   readonly #names: readonly string[]
   readonly #inUse: ReturnType<typeof valuesInUse>
+  readonly #before = new Map<string, EventsBefore>()
+  /** By key; undefined for what stored nothing. */
+  readonly #rows = new Map<string, ValueVersionRow | undefined>()
+  /** The status of the partitions of this step. */
+  readonly #current = new Map<string, StatusRow | undefined>()
 
   constructor(known: KnownRows, asset: AssetToLookAt, options: LookOptions) {
     this.#known = known
@@ -65,6 +81,8 @@ class Look {
     const { events, isAll } = await this.#made()
     const { now, graceMs } = this.#options
     const dueUntil = Math.min(expiredBefore(this.#asset.rule, now), now - graceMs)
+    const isDue = (event: string): boolean => ulidTime(event) <= dueUntil && ulidTime(event) < this.#inUse.since
+    await this.#lookAhead([...events].flatMap(([event, rows]) => (isDue(event) ? rows : [])))
     const found = new Map<string, ValueVersionRow>()
     let passed = this.#asset.after
     for (const [event, rows] of events) {
@@ -98,7 +116,7 @@ class Look {
     for (const { partition_key, event_id, outcome } of rows) {
       if (outcome !== 'SUCCEEDED') continue
       const value = await this.#behind(partition_key, event_id)
-      if (value === undefined || value.removed_at !== null || (await this.#isCurrent(value))) continue
+      if (value === undefined || value.removed_at !== null || this.#isCurrent(value)) continue
       if (this.#inUse.made.has(value.materialization_id ?? '')) return 'in use'
       if (!(await this.#isKeptElsewhere(value))) pushedOut.push(value)
     }
@@ -120,25 +138,53 @@ class Look {
 
   /** The values that were made of a partition before an event, newest first. What stored nothing is passed over. */
   async #madeBefore(partition: string, event: string, limit: number): Promise<{ rows: ValueVersionRow[]; next?: string }> {
+    const { keys, next } =
+      this.#before.get(placeOf(partition, event, limit)) ?? (await this.#eventsBefore(partition, event, limit))
+    const missing = keys.filter((key) => !this.#rows.has(key.join(' ')))
+    if (missing.length > 0) await this.#readRows(missing)
+    const rows = keys.flatMap((key) => this.#rows.get(key.join(' ')) ?? [])
+    return { rows, ...(next !== undefined && { next }) }
+  }
+
+  /** What was made of a partition before an event, newest first, by its key in `value_versions`. */
+  async #eventsBefore(partition: string, event: string, limit: number): Promise<EventsBefore> {
     const versions = this.#known.coldRows(dataVersions)
     const found = await Promise.all(this.#names.map((name) => versions.before([name, partition, event], limit)))
     // Under one name there may be more: only what is not older than the last of these is complete.
     const ends = found.flatMap((rows) => (rows.length === limit ? [rows.at(-1)?.event_id ?? ''] : []))
-    const end = ends.toSorted().at(-1)
-    const made = found
-      .flat()
-      .filter(({ event_id }) => end === undefined || event_id >= end)
-      .toSorted((a, b) => (a.event_id > b.event_id ? -1 : 1))
-    const keys = made.map(({ asset_key, event_id }) => [asset_key, event_id, partition])
-    const rows = await this.#known.coldRows(valueVersions).lookup(keys)
-    return { rows: rows.filter((row) => row !== undefined), ...(end !== undefined && { next: end }) }
+    const next = ends.toSorted().at(-1)
+    const made = found.flat().filter(({ event_id }) => next === undefined || event_id >= next)
+    const sorted = made.toSorted((a, b) => (a.event_id > b.event_id ? -1 : 1))
+    return { keys: sorted.map(({ asset_key, event_id }) => [asset_key, event_id, partition]), next }
+  }
+
+  /**
+   * Reads at once what the step will ask for one by one: neighbours in a table are in the same row group, which is decoded once. A step over
+   * many partitions takes a fraction of the time.
+   */
+  async #lookAhead(made: readonly ValueVersionRow[]): Promise<void> {
+    const limit = this.#asset.rule.versions + BACK
+    const succeeded = made.filter(({ outcome }) => outcome === 'SUCCEEDED')
+    const byPartition = succeeded.toSorted((a, b) => (a.partition_key < b.partition_key ? -1 : 1))
+    for (const { partition_key, event_id } of byPartition) {
+      const before = await this.#eventsBefore(partition_key, event_id, limit)
+      this.#before.set(placeOf(partition_key, event_id, limit), before)
+    }
+    await this.#readRows([...this.#before.values()].flatMap(({ keys }) => keys))
+    const partitions = [...new Set(byPartition.map(({ partition_key }) => partition_key))]
+    const keys = partitions.flatMap((partition) => this.#names.map((name) => [name, partition]))
+    const rows = (await this.#known.coldRows(partitionStatus).lookup(keys)).values()
+    for (const partition of partitions) this.#current.set(partition, joinedStatus([...rows.take(this.#names.length)]))
+  }
+
+  async #readRows(keys: readonly ValueKey[]): Promise<void> {
+    const rows = await this.#known.coldRows(valueVersions).lookup(keys.map((key) => [...key]))
+    for (const [i, key] of keys.entries()) this.#rows.set(key.join(' '), rows[i])
   }
 
   /** By the time at which it was made. By the order of events it may be older, if a clock was set back. */
-  async #isCurrent({ partition_key, event_id }: ValueVersionRow): Promise<boolean> {
-    const keys = this.#names.map((name) => [name, partition_key])
-    const status = joinedStatus(await this.#known.coldRows(partitionStatus).lookup(keys))
-    return status?.last_materialization_event_id === event_id
+  #isCurrent({ partition_key, event_id }: ValueVersionRow): boolean {
+    return this.#current.get(partition_key)?.last_materialization_event_id === event_id
   }
 
   /** A file that was made for several partitions is kept for as long as one of them keeps it. */
