@@ -325,13 +325,11 @@ export class Loop {
 
   /** Much will be decided at this moment, perhaps: what can be done before is done now. */
   #prepareFor(now: number): void {
-    if (this.#isOver) return
-    const events = this.#controllers.prepare({ rows: this.compactor.state, now, lagMs: 0 })
+    const events = this.#isOver ? [] : this.#controllers.prepare({ rows: this.compactor.state, now, lagMs: 0 })
     if (events.length === 0) return
     prepareEvents(events)
-    void this.compactor.fold.lookAhead(events).then(() => {
-      if (events.length >= MANY_DECISIONS) this.#options.makeRoom?.()
-    })
+    const makeRoom = events.length < MANY_DECISIONS ? undefined : this.#options.makeRoom
+    void this.compactor.fold.lookAhead(events).then(makeRoom)
   }
 
   /** An outage passes. A compactor that was overtaken or met a bug does not recover. */
