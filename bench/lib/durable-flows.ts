@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
+import { createServer, type Http2ServerRequest, type Http2ServerResponse, type Http2Session } from 'node:http2'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -61,7 +62,7 @@ interface RestateContext {
 
 interface Restate {
   service(definition: object): unknown
-  serve(options: object): Promise<number>
+  createEndpointHandler(options: object): (request: Http2ServerRequest, response: Http2ServerResponse) => void
 }
 
 export async function restateFlows(step: Step): Promise<Flows> {
@@ -73,7 +74,7 @@ export async function restateFlows(step: Step): Promise<Flows> {
       for (let i = 0; i < steps; i++) await ctx.run('step', () => step(n))
     },
   }
-  await sdk.serve({ services: [sdk.service({ name: 'flow', handlers })], port: own })
+  await serve(sdk.createEndpointHandler({ services: [sdk.service({ name: 'flow', handlers })] }), own)
   startRestate({ ingress, admin, node })
   await registered(admin, own)
   return {
@@ -81,6 +82,18 @@ export async function restateFlows(step: Step): Promise<Flows> {
       await posted(`http://127.0.0.1:${ingress}/flow/run`, { steps, n })
     },
   }
+}
+
+/** Listens until the benchmark ends; `serve` of the SDK would never end. */
+async function serve(handler: ReturnType<Restate['createEndpointHandler']>, port: number): Promise<void> {
+  const server = createServer(handler)
+  const sessions = new Set<Http2Session>()
+  server.on('session', (session) => sessions.add(session))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
+  atEnd(() => {
+    server.close()
+    for (const session of sessions) session.destroy()
+  })
 }
 
 function startRestate(ports: { ingress: number; admin: number; node: number }): void {
