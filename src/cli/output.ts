@@ -112,26 +112,37 @@ export function endWhenUnread(): void {
   endsUnread = true
 }
 
+let worksUnread = false
+/** From now on the command does work whose end counts, written down or not: no failure of the output stops it or changes its exit code. */
+export function workUnread(): void {
+  worksUnread = true
+}
+
 /**
  * `servo run … | head` closes the output before the command is done, which is not an error. The command goes on silently, because others
- * rely on its work and on its exit code. A full disk is an error.
+ * rely on its work and on its exit code. A full disk is an error, which ends a command that only answers.
  */
 let isWatched = false
 export function watchOutput(): void {
   endsUnread = false
+  worksUnread = false
   if (isWatched) return
   isWatched = true
   // Nobody is left to be told.
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (isUnread) return
-    isUnread = error.code === 'EPIPE'
-    if (isUnread && !endsUnread) return
-    if (!isUnread)
-      fail(new ServoError('unavailable', 'output_failed', `the output cannot be written: ${error.message}`, { cause: error }))
+    isUnread = true
+    const failed = error.code === 'EPIPE' ? undefined : outputFailed(error)
+    if (worksUnread && failed !== undefined) warn(failed)
+    if (worksUnread || (failed === undefined && !endsUnread)) return
+    if (failed !== undefined) fail(failed)
     process.exit()
   })
 }
+
+const outputFailed = (cause: Error): ServoError =>
+  new ServoError('unavailable', 'output_failed', `the output cannot be written: ${cause.message}`, { cause })
 
 export function print(text: string): void {
   write(process.stdout, text)

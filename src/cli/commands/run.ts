@@ -8,7 +8,7 @@ import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { ask, isNotLoaded } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { colours, complain, errorColours, note, print, printJson, warn } from '../output.ts'
+import { colours, complain, errorColours, note, print, printJson, warn, workUnread } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
 import { INTERRUPTED, shortId } from '../show-run.ts'
@@ -82,6 +82,7 @@ type Request = (runs: RunsApi, request_id: string) => Promise<AcceptedRun>
 
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
 export async function requestRun(flags: RequestFlags, asked: Request): Promise<void> {
+  workUnread()
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)
