@@ -73,6 +73,11 @@ const WITHOUT_STATE: readonly string[] = [
   'runs list --project nowhere',
   'init new --name My_Shop!',
   'init . --yes',
+  'init _:spaced',
+  'init new --install --no-install',
+  'init new --assets node_modules',
+  `init ${'x'.repeat(300)}`,
+  'init assets --yes',
 ]
 
 /** Each is asked of a server that runs the project. */
@@ -162,7 +167,7 @@ const readable = (text: string): string =>
   text.replaceAll(/run_[a-z2-7]{26}/g, 'run_…').replaceAll(/process \d+ at http:\S+/g, 'process 4711 at http://127.0.0.1:4400')
 
 test('each wrong command ends with its exit code, says what is wrong and what to do, and writes nothing', async () => {
-  const project = new TestProject({ 'assets/all.ts': ASSETS })
+  const project = new TestProject({ 'assets/all.ts': ASSETS, 'assets/package.json': '[]' })
   projects.push(project)
   const text = await transcript(project.dir, WITHOUT_STATE)
   expectFile(path.join(import.meta.dirname, 'wrong-invocations.txt'), readable(text))
