@@ -9,7 +9,7 @@ import { shellCommands } from './arguments/shell-commands.ts'
 import { cronCommands, stateCommands } from './arguments/state-commands.ts'
 import { wrongUse } from './arguments/wrong-use.ts'
 import { chosenFields, joinFields } from './json/chosen-fields.ts'
-import { colours, fail, speakJson, speaksJson, watchOutput } from './output.ts'
+import { colours, echoShortly, fail, speakJson, speaksJson, watchOutput } from './output.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -17,6 +17,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 export async function main(args: readonly string[]): Promise<void> {
   speakJson(asksForJson(args))
   watchOutput()
+  echoShortly(args)
   const program = commands()
   try {
     await program.parseAsync(joinFields(program, args), { from: 'user' })

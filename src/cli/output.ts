@@ -59,15 +59,30 @@ export const speaksJson = (): boolean => json
 /** The fields that the user chose; undefined for all of them. */
 export const chosenColumns = (): readonly string[] | undefined => fields
 
+/** Longer than any name, and most paths. */
+const MOST_ECHOED = 200
+const ECHOED = 60
+let longWords: readonly string[] = []
+/** These are the arguments of the command: of very long ones errors repeat only the beginning. */
+export function echoShortly(args: readonly string[]): void {
+  const words = args.flatMap((arg) => [arg, ...arg.split(/=|\.\./)])
+  longWords = words.filter((word) => word.length > MOST_ECHOED).sort((a, b) => b.length - a.length)
+}
+
+/** A text for the user, with the beginning of a very long argument instead of all of it. */
+export const shortly = (text: string): string =>
+  longWords.reduce((cut, word) => cut.replaceAll(word, () => `${word.slice(0, ECHOED).toWellFormed()}…`), text)
+
 /** Prints what went wrong and what to do, and sets the exit code. No stack: that is for SERVO_DEBUG=1. */
 export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
-  const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
+  const { kind, code, hint: given } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
+  const [message, hint] = [shortly(messageOf(error)), given === undefined ? undefined : shortly(given)]
   process.exitCode = exitCodeOf(kind, code)
-  if (json) complain(JSON.stringify({ error: { kind, code, message: messageOf(error), hint } }))
+  if (json) complain(JSON.stringify({ error: { kind, code, message, hint } }))
   else {
-    complain(`${errorColours.red('error:')} ${printable(messageOf(error))}`)
+    complain(`${errorColours.red('error:')} ${printable(message)}`)
     if (hint !== undefined) complain(`${errorColours.cyan('hint:')} ${printable(hint)}`)
   }
   if (process.env['SERVO_DEBUG'] && thrown instanceof Error) complain(printable(String(thrown.stack)))

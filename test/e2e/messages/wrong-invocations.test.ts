@@ -174,6 +174,27 @@ test('each wrong command ends with its exit code, says what is wrong and what to
   expect(fs.readdirSync(project.dir).sort()).toEqual(['assets', 'node_modules', 'servo.config.ts'])
 })
 
+test('of a word that is very long an error repeats the beginning', async () => {
+  const project = new TestProject({ 'assets/all.ts': ASSETS })
+  projects.push(project)
+  const long = 'x'.repeat(100_000)
+  for (const line of [
+    ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --state %', 'dev --port %'],
+    ...['runs list --state=%', 'assets graph --format %', 'init new --name %', 'init %', 'completion %', 'doctor --project %'],
+    ...[
+      'run raw/days --dry-run --partition 2025-01-01..%',
+      'runs list --json %',
+      'run whole --label %',
+      '--%',
+      'run whole --%',
+    ],
+  ]) {
+    const { code, stdout, stderr } = await session.servo(project.dir, ...line.replace('%', long).split(' '))
+    expect.soft(code, line).toBe(line.startsWith('doctor') ? 1 : 2)
+    expect.soft(`${stdout}${stderr}`.length, `${line}: ${stderr.slice(0, 300)}`).toBeLessThan(3_000)
+  }
+})
+
 test('each command that the server refuses says what is wrong and what to do', async () => {
   const project = new TestProject({ 'assets/all.ts': ASSETS })
   projects.push(project)
