@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestProject } from '../support/project.ts'
 import type { Servo } from '../support/servo.ts'
 
-const ASSETS = `import { asset, command, daily, io, keys, multi, source, table } from 'servo-flow'
+const ASSETS = `import { asset, command, daily, Fatal, io, keys, multi, source, table } from 'servo-flow'
 import { z } from 'zod'
 
 export const raw = source('raw', { uri: 'raw/*.parquet', schema: z.object({ id: z.string() }) })
@@ -21,6 +21,7 @@ export const note = asset('note', {
   run: () => 'hello',
 })
 export const silent = command('silent', { run: ['true'] })
+export const broken = asset('broken', { run: () => { throw new Fatal('no') } })
 export const unmade = asset('unmade', { run: () => 1 })
 export const sales = table('sales', {
   partitions: multi({ region: keys(['eu', 'us']), product: keys(['book', 'pen']) }),
@@ -119,7 +120,27 @@ test('servo show says why there is nothing to show', async () => {
     code: 1,
     stderr: expect.stringContaining('hint: The file was deleted after it was written'),
   })
-  const { assets } = await project.client()
+  const { assets, runs } = await project.client()
+  const { run_id } = await runs.request({ selection: ['broken'] }, 'ada')
+  for await (const _ of runs.follow(run_id, new AbortController().signal));
+  expect(await show('broken')).toEqual(
+    refused(
+      `broken was never materialized: its last attempt failed in ${run_id.slice(0, 12)}\nhint: See why: servo runs show ${run_id.slice(0, 12)}\n`,
+    ),
+  )
+  expect((await project.asked('partitions', 'why', 'numbers[2025-01-02]')).stdout).toMatch(
+    /^numbers\[2025-01-02\] is materialized\n/,
+  )
+  expect((await project.asked('partitions', 'status', 'group:nope')).stdout).toBe('no asset matches group:nope\n')
+  for (const command of [
+    ...['run', 'partitions status', 'partitions list', 'partitions stale', 'assets list', 'assets graph', 'show'],
+    ...['backfills preview', 'backfills create'],
+  ]) {
+    const { code, stderr } = await project.asked(...command.split(' '), 'assets', 'servo.config.ts')
+    expect
+      .soft([code, stderr], command)
+      .toEqual([2, expect.stringMatching(/the shell put them in place of \*\. (Quote it|Name one)/)])
+  }
   await assets.wipe('settings', {}, 'ada')
   expect(await show('settings')).toEqual(refused('settings was never materialized, or was wiped'))
 })
