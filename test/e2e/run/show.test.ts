@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestProject } from '../support/project.ts'
 import type { Servo } from '../support/servo.ts'
+import { lacksTerminal, Terminal } from '../support/terminal.ts'
 
 const ASSETS = `import { asset, command, daily, Fatal, io, keys, multi, source, table } from 'servo-flow'
 import { z } from 'zod'
@@ -13,6 +14,11 @@ export const cities = table('cities', {
     { city: '東京', people: 14_000_000, since: new Date('1457-01-01') },
     { city: 'Rome', people: null, since: new Date('2025-01-15T10:00:00Z') },
   ],
+})
+const when = z.date()
+export const times = table('times', {
+  schema: z.object({ a: when, b: when, c: when, d: when, e: when }),
+  run: () => [new Date('2025-01-15T10:00:00Z')].map((at) => ({ a: at, b: at, c: at, d: at, e: at })),
 })
 export const nobody = table('nobody', { schema: z.object({ name: z.string() }), run: () => [] })
 export const settings = asset('settings', { run: () => ({ theme: 'dark', sizes: [1, 2] }) })
@@ -45,7 +51,7 @@ beforeAll(async () => {
   dev = await project.dev()
   const { runs } = await project.client()
   const asked = [
-    { selection: ['cities', 'nobody', 'settings', 'note', 'silent'] },
+    { selection: ['cities', 'times', 'nobody', 'settings', 'note', 'silent'] },
     { selection: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
     { selection: ['wide'], partitions: ['eu'] },
     { selection: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
@@ -101,6 +107,12 @@ test('servo show prints all partitions that are made, or those that are named', 
   ])
   expect(await show('numbers', '--format', 'csv', '--limit', '2')).toEqual(['partition,value', '2025-01-03,3', '2025-01-02,2'])
   expect(await show('numbers', '--partition', '2025-01-02')).toEqual(['2'])
+})
+
+test.skipIf(lacksTerminal)('servo show cuts no time on a screen, however narrow it is', async () => {
+  const shown = new Terminal(['show', 'times'], project.dir)
+  expect(await shown.ended).toBe(0)
+  expect(shown.written.match(/2025-01-15T10:00:00\.000Z/g)).toHaveLength(5)
 })
 
 test('servo show says why there is nothing to show', async () => {
