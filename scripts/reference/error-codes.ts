@@ -338,7 +338,7 @@ export const errorGroups: readonly CodeGroup[] = [
       not_one_statement: '`servo query` takes one statement.',
       not_a_select: '`servo query` only reads.',
       bad_sql: 'DuckDB cannot parse the statement.',
-      function_not_allowed: 'The function could do more than read.',
+      function_not_allowed: 'The function reads more than the tables and assets of the project, or does more than read.',
       unknown_table: 'The state has no such table.',
     },
   },

@@ -37,11 +37,19 @@ export async function ask<T>(
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const code = ofCode ? await loadCode(projectDir, components) : undefined
   if (typeof code === 'string' && ofNext) throw notLoaded(code)
-  const workspace = await readWorkspace(components, manifestIn(code))
+  const workspace = await readWorkspace(components, typeof code === 'string' ? undefined : code)
+  if (typeof code === 'string') {
+    // A run that was refused leaves a state in which nothing was ever declared.
+    if (!(await hasAssets(workspace))) throw notLoaded(code)
+    sayNotLoaded(code)
+  }
   const leadership = isSilent ? 'silent' : 'none'
   if (ofCode) return await question(workspace, leadership)
   return await unlessNotLoaded(flags, workspace, leadership, () => question(workspace, leadership))
 }
+
+const hasAssets = async ({ assets }: WorkspaceApi): Promise<boolean> =>
+  (await assets.list({ select: [], limit: 1, cursor: undefined })).assets.length > 0
 
 /** What is not found may be declared in a project that cannot be loaded: then that is said too. */
 async function unlessNotLoaded<T>(
@@ -62,7 +70,9 @@ async function unlessNotLoaded<T>(
 export async function isNotLoaded(flags: ProjectFlags, { schedules }: WorkspaceApi, leader: Leadership): Promise<boolean> {
   if (leader !== 'answers') {
     const projectDir = findProject(flags)
-    return (await codeOf(projectDir, await componentsOf(projectDir))) === undefined
+    const code = await loadCode(projectDir, await componentsOf(projectDir))
+    if (typeof code === 'string') sayNotLoaded(code)
+    return typeof code === 'string'
   }
   const { outage } = await schedules.automation()
   if (outage !== null) note(`${outage}. This shows the last version that loaded.`)
@@ -94,15 +104,8 @@ const notLoaded = (why: string): ServoError =>
     hint: 'Correct that first. servo check lists every problem.',
   })
 
-/** The project as its code declares it now; undefined, with a note to the user, when it cannot be loaded. */
-const codeOf = async (projectDir: string, components: LocalComponents): Promise<ProjectManifest | undefined> =>
-  manifestIn(await loadCode(projectDir, components))
-
-function manifestIn(code: ProjectManifest | string | undefined): ProjectManifest | undefined {
-  if (typeof code !== 'string') return code
-  note(`the project cannot be loaded (${code}); this shows the last version that loaded`)
-  return undefined
-}
+const sayNotLoaded = (why: string): void =>
+  note(`the project cannot be loaded (${why}); this shows the last version that loaded`)
 
 /** The project as its code declares it now, or why it cannot be loaded. */
 async function loadCode(projectDir: string, components: LocalComponents): Promise<ProjectManifest | string> {

@@ -72,3 +72,9 @@ export function choiceOf<const V extends readonly string[]>(flag: string, text: 
     `${near === undefined ? '' : `Did you mean ${near}? `}Use one of: ${words.join(', ')}`,
   )
 }
+
+/** `mart/revenue[2025-09-03]` is how partitions are shown, so it is understood too. */
+export function splitPartition(name: string, partition: string | undefined): { name: string; partition: string | undefined } {
+  const [, asset, key] = partition === undefined ? (/^([^[\]]+)\[(.+)\]$/.exec(name) ?? []) : []
+  return asset === undefined ? { name, partition } : { name: asset, partition: key }
+}

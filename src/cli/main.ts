@@ -3,13 +3,14 @@ import { Command, CommanderError, Option } from 'commander'
 import { assetCommands } from './arguments/asset-commands.ts'
 import { automationCommands } from './arguments/automation-commands.ts'
 import { beginCommands } from './arguments/begin-commands.ts'
+import { unlessExpanded } from './arguments/expanded.ts'
 import { partitionCommands } from './arguments/partition-commands.ts'
 import { runCommands } from './arguments/run-commands.ts'
 import { shellCommands } from './arguments/shell-commands.ts'
 import { cronCommands, stateCommands } from './arguments/state-commands.ts'
 import { wrongUse } from './arguments/wrong-use.ts'
-import { chosenFields, joinFields } from './json/chosen-fields.ts'
-import { colours, fail, speakJson, speaksJson, watchOutput } from './output.ts'
+import { chosenFields, commandIn, joinFields } from './json/chosen-fields.ts'
+import { colours, echoShortly, fail, speakJson, speaksJson, watchOutput } from './output.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string }
 
@@ -17,15 +18,17 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 export async function main(args: readonly string[]): Promise<void> {
   speakJson(asksForJson(args))
   watchOutput()
+  echoShortly(args)
   const program = commands()
   try {
     await program.parseAsync(joinFields(program, args), { from: 'user' })
   } catch (error) {
-    if (!(error instanceof CommanderError)) fail(error)
+    const expanded = (refused: unknown): unknown => unlessExpanded(commandIn(program, args), refused)
+    if (!(error instanceof CommanderError)) fail(expanded(error))
     // Help and the version are not errors.
     else if (error.exitCode === 0) process.exitCode = 0
     else if (error.code === 'commander.help' && !asksForJson(args)) process.exitCode = 2
-    else fail(wrongUse(program, args, error))
+    else fail(expanded(wrongUse(program, args, error)))
   }
 }
 

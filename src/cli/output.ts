@@ -59,15 +59,30 @@ export const speaksJson = (): boolean => json
 /** The fields that the user chose; undefined for all of them. */
 export const chosenColumns = (): readonly string[] | undefined => fields
 
+/** Longer than any name, and most paths. */
+const MOST_ECHOED = 200
+const ECHOED = 60
+let longWords: readonly string[] = []
+/** These are the arguments of the command: of very long ones errors repeat only the beginning. */
+export function echoShortly(args: readonly string[]): void {
+  const words = args.flatMap((arg) => [arg, ...arg.split(/=|\.\./)])
+  longWords = words.filter((word) => word.length > MOST_ECHOED).sort((a, b) => b.length - a.length)
+}
+
+/** A text for the user, with the beginning of a very long argument instead of all of it. */
+export const shortly = (text: string): string =>
+  longWords.reduce((cut, word) => cut.replaceAll(word, () => `${word.slice(0, ECHOED).toWellFormed()}…`), text)
+
 /** Prints what went wrong and what to do, and sets the exit code. No stack: that is for SERVO_DEBUG=1. */
 export function fail(thrown: unknown): void {
   const error = ofTheSystem(thrown)
   const known = isServoError(error)
-  const { kind, code, hint } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
+  const { kind, code, hint: given } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
+  const [message, hint] = [shortly(messageOf(error)), given === undefined ? undefined : shortly(given)]
   process.exitCode = exitCodeOf(kind, code)
-  if (json) complain(JSON.stringify({ error: { kind, code, message: messageOf(error), hint } }))
+  if (json) complain(JSON.stringify({ error: { kind, code, message, hint } }))
   else {
-    complain(`${errorColours.red('error:')} ${printable(messageOf(error))}`)
+    complain(`${errorColours.red('error:')} ${printable(message)}`)
     if (hint !== undefined) complain(`${errorColours.cyan('hint:')} ${printable(hint)}`)
   }
   if (process.env['SERVO_DEBUG'] && thrown instanceof Error) complain(printable(String(thrown.stack)))
@@ -112,26 +127,37 @@ export function endWhenUnread(): void {
   endsUnread = true
 }
 
+let worksUnread = false
+/** From now on the command does work whose end counts, written down or not: no failure of the output stops it or changes its exit code. */
+export function workUnread(): void {
+  worksUnread = true
+}
+
 /**
  * `servo run … | head` closes the output before the command is done, which is not an error. The command goes on silently, because others
- * rely on its work and on its exit code. A full disk is an error.
+ * rely on its work and on its exit code. A full disk is an error, which ends a command that only answers.
  */
 let isWatched = false
 export function watchOutput(): void {
   endsUnread = false
+  worksUnread = false
   if (isWatched) return
   isWatched = true
   // Nobody is left to be told.
   process.stderr.on('error', () => undefined)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (isUnread) return
-    isUnread = error.code === 'EPIPE'
-    if (isUnread && !endsUnread) return
-    if (!isUnread)
-      fail(new ServoError('unavailable', 'output_failed', `the output cannot be written: ${error.message}`, { cause: error }))
+    isUnread = true
+    const failed = error.code === 'EPIPE' ? undefined : outputFailed(error)
+    if (worksUnread && failed !== undefined) warn(failed)
+    if (worksUnread || (failed === undefined && !endsUnread)) return
+    if (failed !== undefined) fail(failed)
     process.exit()
   })
 }
+
+const outputFailed = (cause: Error): ServoError =>
+  new ServoError('unavailable', 'output_failed', `the output cannot be written: ${cause.message}`, { cause })
 
 export function print(text: string): void {
   write(process.stdout, text)

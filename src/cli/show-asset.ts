@@ -155,3 +155,7 @@ function seconds(ms: number): string {
   if (ms % 60_000 === 0 && ms > 0) return `${ms / 60_000} min`
   return `${ms / 1_000} s`
 }
+
+/** What is said of a selection without assets. */
+export const noAssets = (select: readonly string[]): string =>
+  select.length === 0 ? 'the project has no assets' : `no asset matches ${printable(select.join(' '))}`

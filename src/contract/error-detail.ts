@@ -14,17 +14,40 @@ const MAX_DETAIL = 32_768
 /** What is recorded of an error; nothing if nothing is known of it but its message. */
 export function boundedDetail({ type, code, stack, causes }: ErrorDetail): ErrorDetail | null {
   const own = { ...names({ type, code }), ...(stack && { stack: cutMiddle(stack, MAX_STACK) }) }
-  const behind: ErrorBehind[] = []
-  let left = MAX_DETAIL - sizeOf(own)
-  for (const { depth, as, message, ...cause } of (causes ?? []).slice(0, MAX_CAUSES)) {
-    const text = cause.stack ? { stack: cutMiddle(cause.stack, MAX_STACK) } : {}
-    const kept = { depth, as, message: cutMiddle(message, MAX_CAUSE_MESSAGE), ...names(cause), ...text }
-    left -= sizeOf(kept)
-    if (left < 0) break
-    behind.push(kept)
-  }
+  const behind = boundedCauses((causes ?? []).slice(0, MAX_CAUSES), MAX_DETAIL - sizeOf(own))
   const detail = { ...own, ...(behind.length > 0 && { causes: behind }) }
   return Object.keys(detail).length === 0 ? null : detail
+}
+
+/** The last one is kept however long the others are: it says what began all this. */
+function boundedCauses(causes: readonly ErrorBehind[], most: number): ErrorBehind[] {
+  const bounded = causes.map(({ depth, as, message, ...cause }): ErrorBehind => {
+    const text = cause.stack ? { stack: cutMiddle(cause.stack, MAX_STACK) } : {}
+    return { depth, as, message: cutMiddle(message, MAX_CAUSE_MESSAGE), ...names(cause), ...text }
+  })
+  const last = bounded.pop()
+  if (last === undefined) return []
+  let left = most - sizeOf(last)
+  const tooMany = bounded.findIndex((cause) => {
+    left -= sizeOf(cause)
+    return left < 0
+  })
+  const [first] = tooMany === -1 ? [] : bounded.slice(tooMany)
+  if (first === undefined) return [...bounded, last]
+  const count = bounded.slice(tooMany).reduce((sum, { message }) => sum + (leftOutIn(message) ?? 1), 0)
+  return [...bounded.slice(0, tooMany), leftOut(count, first), last]
+}
+
+/** Stands for causes in the middle of a chain that is too long. */
+export const leftOut = (count: number, { depth, as }: Pick<ErrorBehind, 'depth' | 'as'>): ErrorBehind => ({
+  depth,
+  as,
+  message: `… ${count} more`,
+})
+
+function leftOutIn(message: string): number | undefined {
+  const [, count] = /^… (\d+) more$/.exec(message) ?? []
+  return count === undefined ? undefined : Number(count)
 }
 
 const names = ({ type, code }: Pick<ErrorDetail, 'type' | 'code'>): Pick<ErrorDetail, 'type' | 'code'> => ({
@@ -48,7 +71,8 @@ export function errorLines(message: string, detail: ErrorDetail | null | undefin
   for (const { depth, as, message: its, ...cause } of causes ?? []) {
     const indent = '  '.repeat(as === 'cause' ? depth - 1 : depth)
     const [first = '', ...rest] = linesOf(its, cause)
-    lines.push(`${indent}${as === 'cause' ? 'caused by' : 'one of them:'} ${first}`, ...rest.map((line) => `${indent}${line}`))
+    const relation = leftOutIn(its) !== undefined ? '' : as === 'cause' ? 'caused by ' : 'one of them: '
+    lines.push(`${indent}${relation}${first}`, ...rest.map((line) => `${indent}${line}`))
   }
   return lines
 }

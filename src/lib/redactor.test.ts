@@ -26,7 +26,7 @@ describe('secrets', () => {
   })
 
   test('are found as they are, in JSON, in an address, in base64 at any place, and line by line', () => {
-    const key = `-----BEGIN KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0B'}\n${'AQEFAASCBKcwggSjAgEAAoIB'}\n-----END KEY-----\n`
+    const key = `-----BEGIN KEY-----\n${'MIIEvQIBADANBgkqhkiG9w0B'}\n${'AQEFAASCBKcwggSjAgEAAoIB'}\n  dG9vaw==\n-----END KEY-----\n`
     const secret = 'pass"word/with spaces+ü'
     const { text } = redactor({ A_SECRET: secret, PRIVATE_KEY: key })
     const forms = [
@@ -40,6 +40,7 @@ describe('secrets', () => {
     for (const form of forms) expect(text(`[${form}]`), form).toContain('[redacted A_SECRET]')
     for (const form of forms) expect(text(form)).not.toMatch(/word|cGFzcyJ3b3Jk/)
     expect(text(`line 2: ${key.split('\n')[2]}`)).toBe('line 2: [redacted PRIVATE_KEY]')
+    expect(text('-----BEGIN KEY----- then dG9vaw==')).toBe('-----BEGIN KEY----- then [redacted PRIVATE_KEY]')
     expect(text(JSON.stringify(key))).toBe('"[redacted PRIVATE_KEY]\\n"')
   })
 

@@ -5,8 +5,6 @@ const SECRET_NAME = /TOKEN|KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL/i
 const MIN_LENGTH = 8
 /** Whoever declares a secret means it, also if it is short. */
 const MIN_DECLARED = 4
-/** The lines of a private key; shorter ones, such as its first, are not secret. */
-const MIN_LINE = 20
 
 /** The longest secret that is also found where text is cut: callers keep this much more of it, and leave that out. */
 export const LONGEST_SECRET = 4_096
@@ -88,7 +86,9 @@ function formsOf(secret: string): Set<string> {
   }
   if (value.length >= MIN_LENGTH) for (const form of inBase64(value)) forms.add(form)
   if (value.includes('\n'))
-    for (const line of value.split(/\r?\n/)) if (line.length >= MIN_LINE && !line.startsWith('-----')) forms.add(line)
+    // What every private key begins and ends with is no secret.
+    for (const line of value.split(/\r?\n/).map((each) => each.trim()))
+      if (line.length >= MIN_LENGTH && !line.startsWith('-----')) forms.add(line)
   return forms
 }
 

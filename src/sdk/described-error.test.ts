@@ -89,7 +89,36 @@ describe('an error that code threw', () => {
     expect(causeOf({ sent: `${'x'.repeat(230)}hunter2-hunter2${'y'.repeat(10_000)}` })).not.toContain('hunter')
     const round: Record<string, unknown> = {}
     round['self'] = round
-    expect(causeOf(round)).toBe('a value of type object')
+    expect(causeOf(round)).toBe('{"self":"[circular]"}')
+    const odd = {
+      id: 10n,
+      seen: new Map([['a', new Set([1])]]),
+      when: new Date(0),
+      get broken() {
+        throw new Error('no')
+      },
+    }
+    expect(causeOf(odd)).toBe('{"id":"10","seen":{"a":[1]},"when":"1970-01-01T00:00:00.000Z"}')
+  })
+
+  test('keeps the innermost of a long chain of causes, and counts those in the middle', () => {
+    const chainOf = (length: number, text = ''): Error => {
+      let chain = new Error('the root')
+      for (let i = 1; i < length; i++) chain = new Error(`${length - i}${text}`, { cause: chain })
+      return new Error('top', { cause: chain })
+    }
+    const shown = (error: Error) => described(error).causes?.map(({ depth, message }) => `${depth} ${message}`.slice(0, 12))
+    expect(shown(chainOf(8))?.slice(-2)).toEqual(['7 7', '8 the root'])
+    expect(shown(chainOf(10))).toEqual([...[1, 2, 3, 4, 5, 6, 7].map((i) => `${i} ${i}`), '8 … 2 more', '9 the root'])
+    expect(messageWithCause('top', described(chainOf(10)))).toBe('top: the root')
+    expect(
+      errorLines('top', { causes: described(chainOf(10)).causes })
+        .filter((line) => !line.includes(' at '))
+        .slice(-2),
+    ).toEqual([`${'  '.repeat(7)}… 2 more`, `${'  '.repeat(8)}caused by the root`])
+    // Long messages leave room for fewer, and never take that of the root.
+    expect(shown(chainOf(10, 'x'.repeat(20_000)))?.at(-1)).toBe('9 the root')
+    expect(shown(chainOf(10, 'x'.repeat(20_000)))?.at(-2)).toMatch(/^8 … 2 more|^\d … \d more/)
   })
 
   test('is cut to size, whatever it is', () => {
@@ -107,7 +136,7 @@ describe('an error that code threw', () => {
     [404, '404 was thrown'],
     [{ status: 500 }, '{"status":500} was thrown'],
     [Symbol('odd'), 'Symbol(odd) was thrown'],
-    [10n, 'a value of type bigint was thrown'],
+    [10n, '10 was thrown'],
   ])('%o is no Error, and the text says so', (thrown, text) => {
     expect(described(thrown).message).toMatch(new RegExp(`^${text.replace(/[()[\]{}]/g, '\\$&')} instead of an Error`))
   })

@@ -1,9 +1,9 @@
 import path from 'node:path'
-import { boundedDetail, cutMiddle, MAX_MESSAGE } from '../contract/error-detail.ts'
+import { boundedDetail, cutMiddle, leftOut, MAX_MESSAGE } from '../contract/error-detail.ts'
 import type { ErrorBehind, ErrorDetail } from '../contract/error-schema.ts'
 import { isServoError } from '../lib/error.ts'
 import { type Frame, placesIn, type SourcePlace } from './caller.ts'
-import { show } from './invalid.ts'
+import { shownFields } from './shown-fields.ts'
 
 /** An error as it is reported. */
 export interface DescribedError extends ErrorDetail {
@@ -21,6 +21,8 @@ export interface DescribingErrors {
 
 /** Deep enough for an error of a library in an error of a library in an error of the author. */
 const MAX_DEPTH = 8
+/** A chain that a program makes while it is read may have no end. */
+const MOST_COUNTED = 1_000
 /** As many as fit on a screen, with what led to them. */
 const MAX_CAUSES = 16
 const MAX_OWN_FRAMES = 10
@@ -47,9 +49,12 @@ function causesOf(thrown: unknown, describing: DescribingErrors): ErrorBehind[] 
   const found: ErrorBehind[] = []
   const seen = new Set<unknown>([thrown])
   const visit = (error: unknown, depth: number): void => {
-    if (depth > MAX_DEPTH) return
     const cause = member(error, 'cause')
     const errors = member(error, 'errors')
+    if (depth >= MAX_DEPTH) {
+      addEnd(cause, depth)
+      return
+    }
     if (cause !== undefined && cause !== null && !isRepeated(error, cause)) add(cause, 'cause', depth)
     if (isErrorLike(error) && Array.isArray(errors)) for (const each of errors) add(each, 'error', depth)
   }
@@ -59,6 +64,23 @@ function causesOf(thrown: unknown, describing: DescribingErrors): ErrorBehind[] 
     const { hasOwnFrames, ...described } = describeOne(error, describing, shownCause)
     found.push({ depth, as, ...described })
     visit(error, depth + 1)
+  }
+  /** The innermost one says the most; those between are counted. */
+  const addEnd = (first: unknown, depth: number): void => {
+    const chain = new Set<unknown>()
+    for (
+      let cause = first;
+      cause !== undefined && cause !== null && chain.size < MOST_COUNTED;
+      cause = member(cause, 'cause')
+    ) {
+      if (seen.has(cause) || chain.has(cause)) break
+      chain.add(cause)
+    }
+    const innermost = [...chain].at(-1)
+    if (innermost === undefined || found.length >= MAX_CAUSES - 1) return
+    if (chain.size > 1) found.push(leftOut(chain.size - 1, { depth, as: 'cause' }))
+    const { hasOwnFrames, ...described } = describeOne(innermost, describing, shownCause)
+    found.push({ depth: chain.size > 1 ? depth + 1 : depth, as: 'cause', ...described })
   }
   visit(thrown, 1)
   return found
@@ -146,7 +168,7 @@ const shownCause = (cause: unknown, redact: (text: string) => string): string =>
 
 function shownValue(value: unknown, redact: (text: string) => string): string {
   try {
-    return cutMiddle(redact(show(value)), SHOWN_VALUE)
+    return cutMiddle(redact(shownFields(value)), SHOWN_VALUE)
   } catch {
     return `a value of type ${typeof value}`
   }

@@ -94,6 +94,14 @@ describe('a query', () => {
     await expect(ask('FROM nothing_like_it')).rejects.toMatchObject({ hint: 'Tables: answers, unused.' })
   })
 
+  test('that cannot be read says how to write it', async () => {
+    const hintOf = async (sql: string): Promise<string> => (await ask(sql).catch((error) => error)).hint
+    expect(await hintOf('select * from mart/revenue')).toBe('Write "mart/revenue" in double quotes.')
+    expect(await hintOf('selekt')).toBe('Quote the whole statement for the shell.')
+    expect(await hintOf('PIVOT answers ON answer')).toContain('PIVOT needs its values')
+    expect(await hintOf('DROP TABLE answers')).not.toContain('PIVOT')
+  })
+
   test.each(['', '  ;', 'SELECT 1; SELECT 2', 'selekt', 'SELECT $1', 'SELECT nothing FROM answers'])(
     'that is no query is refused: %j',
     async (sql) => await expect(ask(sql)).rejects.toMatchObject({ kind: 'invalid' }),

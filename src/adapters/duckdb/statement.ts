@@ -25,8 +25,10 @@ const HARMLESS = new Set([
   ...['duckdb_schemas', 'duckdb_databases', 'pragma_table_info', 'pragma_version', 'pg_timezone_names', 'summary'],
 ])
 
-const ONE_SELECT =
-  'Write one SELECT (or FROM, WITH, DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN). PIVOT needs its values: ON … IN (…).'
+const ONE_SELECT = 'Write one SELECT (or FROM, WITH, DESCRIBE, SUMMARIZE, SHOW TABLES, EXPLAIN).'
+
+const oneSelect = (sql: string): string =>
+  /\bpivot\b/i.test(sql) ? `${ONE_SELECT} PIVOT needs its values: ON … IN (…).` : ONE_SELECT
 
 /**
  * Reads a statement by DuckDB's own parser and accepts it only if it writes nothing. The database is locked as well, but a
@@ -37,9 +39,9 @@ export async function inspectStatement(connection: DuckDBConnection, sql: string
   const tree = parsed.error && EXPLAIN.test(sql) ? await parse(connection, sql.replace(EXPLAIN, '')) : parsed
   if (tree.error) {
     if (tree.error_type !== 'parser')
-      throw new ServoError('invalid', 'not_a_select', 'only queries are allowed here', { hint: ONE_SELECT })
+      throw new ServoError('invalid', 'not_a_select', 'only queries are allowed here', { hint: oneSelect(sql) })
     throw new ServoError('invalid', 'bad_sql', `the SQL cannot be parsed: ${tree.error_message}`, {
-      hint: 'Quote the whole statement for the shell.',
+      hint: unparsedHint(sql),
     })
   }
   const count = tree.statements?.length ?? 0
@@ -52,6 +54,12 @@ export async function inspectStatement(connection: DuckDBConnection, sql: string
     )
   }
   return inspectTree(tree.statements)
+}
+
+/** A key such as mart/revenue is a quotient to SQL. */
+function unparsedHint(sql: string): string {
+  const [, key] = /\b(?:from|join)\s+([\w.-]+(?:\/[\w.-]+)+)/i.exec(sql) ?? []
+  return key === undefined ? 'Quote the whole statement for the shell.' : `Write "${key}" in double quotes.`
 }
 
 /** What follows EXPLAIN is inspected like any statement, because EXPLAIN ANALYZE runs it. What this does not match is refused. */
@@ -92,8 +100,13 @@ function inspectTree(tree: unknown): Inspected {
 
 function checkFunction(name = 'this function'): void {
   if (HARMLESS.has(name.toLowerCase())) return
-  throw new ServoError('invalid', 'function_not_allowed', `${name}() is not allowed: it may do more than read`, {
-    hint: 'Query the tables of the workspace; `SHOW TABLES` lists them.',
-    facts: { function: name },
-  })
+  throw new ServoError(
+    'invalid',
+    'function_not_allowed',
+    `${name}() is not allowed: a query can read only the tables and assets of this project`,
+    {
+      hint: 'Query the tables of the workspace; `SHOW TABLES` lists them.',
+      facts: { function: name },
+    },
+  )
 }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
+import { hasErrorCode } from '../../lib/error.ts'
 import { isObject } from '../../lib/is-object.ts'
 
 export interface TypeCheck {
@@ -16,6 +17,7 @@ export interface TypeCheck {
 /** Checks types with the compiler of the project, as its tsconfig.json says. */
 export async function checkTypes(projectDir: string): Promise<TypeCheck> {
   const compiler = compilerOf(projectDir)
+  if (compiler === 'no_package') return { problems: [], unchecked: 'types: package.json cannot be read' }
   if (compiler === undefined)
     return { problems: [], unchecked: 'types: typescript is not installed (npm install --save-dev typescript @types/node)' }
   if (!existsSync(join(projectDir, 'tsconfig.json')))
@@ -24,14 +26,15 @@ export async function checkTypes(projectDir: string): Promise<TypeCheck> {
   return { problems: problemsIn(output), version: compiler.version }
 }
 
-function compilerOf(projectDir: string): { file: string; version: string } | undefined {
+/** The compiler that is installed in the project. Without a readable package.json nothing that is installed can be found. */
+function compilerOf(projectDir: string): { file: string; version: string } | 'no_package' | undefined {
   try {
     const description = createRequire(join(projectDir, 'package.json')).resolve('typescript/package.json')
     const { bin, version }: { bin?: unknown; version?: unknown } = JSON.parse(readFileSync(description, 'utf8'))
     const tsc = isObject(bin) ? bin['tsc'] : undefined
     return typeof tsc === 'string' ? { file: join(dirname(description), tsc), version: String(version) } : undefined
-  } catch {
-    return undefined
+  } catch (error) {
+    return hasErrorCode(error, 'ERR_INVALID_PACKAGE_CONFIG') ? 'no_package' : undefined
   }
 }
 

@@ -4,7 +4,7 @@ import { dotText, mermaidText, treeLines } from '../asset-graph.ts'
 import type { Cell } from '../columns.ts'
 import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
-import { partitionsText, shownAsset } from '../show-asset.ts'
+import { noAssets, partitionsText, shownAsset } from '../show-asset.ts'
 import { firstLine } from '../show-run.ts'
 
 /** Page size of the questions to the server. */
@@ -26,7 +26,7 @@ export async function listAssets(select: readonly string[], flags: ProjectFlags)
   )
   if (flags.json) printJson(found)
   else if (found.length > 0) printTable(LIST_HEADS, found.map(assetCells))
-  else print(nothing(select))
+  else print(noAssets(select))
 }
 
 const LIST_HEADS = headsOf(['asset', 'kind', 'group', 'partitions', 'upstream', 'description'], ['upstream'])
@@ -42,9 +42,6 @@ function assetCells(asset: AssetSummary): Cell[] {
   ]
 }
 
-const nothing = (select: readonly string[]): string =>
-  select.length === 0 ? 'the project has no assets' : `no asset matches ${printable(select.join(' '))}`
-
 export async function showAsset(key: string, flags: ProjectFlags): Promise<void> {
   const detail = await ask(flags, ({ assets }) => assets.get(key), { ofCode: true })
   if (flags.json) printJson(detail)
@@ -59,6 +56,6 @@ export async function showGraph(
   if (flags.json) printJson(view)
   else if (flags.format === 'dot') print(dotText(view))
   else if (flags.format === 'mermaid') print(mermaidText(view))
-  else if (view.nodes.length === 0) print(nothing(select))
+  else if (view.nodes.length === 0) print(noAssets(select))
   else print(treeLines(view).join('\n'))
 }

@@ -2,7 +2,7 @@ import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { LocalServer } from '../../server/machine/local-server.ts'
 import { concurrencyFlag, wholeNumber } from '../flags.ts'
-import { fail, warn } from '../output.ts'
+import { fail, warn, workUnread } from '../output.ts'
 import { componentsOf, currentUser, findProject, type ProjectFlags } from '../project.ts'
 import { type DevVoice, jsonLines, type PolledSensor, screen, type Upcoming } from '../show-dev.ts'
 import { takeLease } from '../take-lease.ts'
@@ -21,6 +21,7 @@ const START_GRACE_MS = 3_000
 
 /** Runs the server of the project on this machine until Ctrl-C. */
 export async function devCommand(flags: DevFlags): Promise<void> {
+  workUnread()
   const projectDir = findProject(flags)
   const voice = flags.json ? jsonLines : screen
   const began = performance.now()

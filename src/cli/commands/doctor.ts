@@ -10,7 +10,7 @@ import { diskFinding, nodeFinding } from '../doctor/machine.ts'
 import { projectFindings } from '../doctor/project.ts'
 import { storeFindings } from '../doctor/store.ts'
 import { ownPackage } from '../init/own-package.ts'
-import { colours, print, printable, printJson, screenWidth } from '../output.ts'
+import { colours, print, printable, printJson, screenWidth, shortly } from '../output.ts'
 import { componentsOf, type ProjectFlags, projectFolder } from '../project.ts'
 
 /** Says what stands in the way of Servo on this machine and in this project. Nothing is written. */
@@ -72,6 +72,6 @@ function folderOf(flags: ProjectFlags): string | Finding {
   } catch (error) {
     if (!isServoError(error, 'not_found')) throw error
     const { message, hint = '' } = error
-    return flags.project === undefined ? warning('project', message, hint) : problem('project', message, hint)
+    return flags.project === undefined ? warning('project', shortly(message), hint) : problem('project', shortly(message), hint)
   }
 }

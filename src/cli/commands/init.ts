@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, type Stats, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { hasErrorCode, ServoError } from '../../lib/error.ts'
 import { configFile } from '../../sdk/project/project-files.ts'
@@ -84,6 +84,7 @@ async function chosen(folder: string | undefined, flags: InitFlags): Promise<Cho
     }
     const where = await answer(folder, 'Project folder?', '.')
     if (where === undefined) return undefined
+    if (where.trim() === '') throw badFlag('the name of the folder is empty', 'Name a folder, or write . for this one.')
     const dir = checkedFolder(resolve(where))
     const name = await answer(flags.name, 'Project name?', nameFrom(basename(dir)))
     if (name === undefined) return undefined
@@ -101,13 +102,22 @@ async function chosen(folder: string | undefined, flags: InitFlags): Promise<Cho
 }
 
 function checkedFolder(dir: string): string {
-  const there = statSync(dir, { throwIfNoEntry: false })
+  const there = existing(dir)
   if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Choose another folder.')
   const config = configFile(dir)
   if (config === undefined) return dir
   throw new ServoError('conflict', 'project_exists', `${dir} is already a Servo project: it has a ${basename(config)}`, {
     hint: 'Run npm install there if packages are missing, then servo dev. Or choose another folder.',
   })
+}
+
+function existing(dir: string): Stats | undefined {
+  try {
+    return statSync(dir, { throwIfNoEntry: false })
+  } catch (error) {
+    if (!hasErrorCode(error, 'ENAMETOOLONG')) throw error
+    throw badFlag('the name of the folder is too long for this disk', 'Choose a shorter one.')
+  }
 }
 
 /** `My Shop` → `my-shop` */
@@ -124,6 +134,11 @@ function checkedProject(name: string): string {
 }
 
 function checkedAssets(folder: string): string {
+  if (folder.split('/').includes('node_modules'))
+    throw badFlag(
+      `invalid folder for assets '${folder}'`,
+      'node_modules is for packages. Use a folder such as assets or src/assets.',
+    )
   if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/.test(folder)) return folder
   throw badFlag(`invalid folder for assets '${folder}'`, 'Use a folder inside the project, such as assets or src/assets.')
 }

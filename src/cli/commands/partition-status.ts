@@ -3,9 +3,10 @@ import { causeNames, type DisplayStatus } from '../../domain/partitions/status-n
 import { staleInWords } from '../../domain/why/words-assets.ts'
 import { ask } from '../ask-and-tell.ts'
 import type { Cell } from '../columns.ts'
-import { choiceOf, limitFlag } from '../flags.ts'
+import { choiceOf, limitFlag, splitPartition } from '../flags.ts'
 import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
+import { noAssets } from '../show-asset.ts'
 import { localTime } from '../show-run.ts'
 
 /** Staleness depends on the code. */
@@ -48,7 +49,7 @@ export async function showSummaries(select: readonly string[], flags: ProjectFla
     printJson(found)
     return
   }
-  if (found.length === 0) print('no assets')
+  if (found.length === 0) print(noAssets(select))
   const rows = found.map((summary) => {
     const { asset_key, partitions, first, last, statuses, causes: ownCauses, stale_by_upstream, last_attempt_failed } = summary
     const because = Object.entries({ ...ownCauses, upstream_stale: stale_by_upstream }).filter(([, count]) => count > 0)
@@ -78,7 +79,8 @@ const number = (count: number, paint?: (text: string) => string): Cell => ({
 })
 
 export async function showWhy(asset: string, partition: string | undefined, flags: ProjectFlags): Promise<void> {
-  const why = await askStatus(flags, (statuses) => statuses.why(asset, partition))
+  const asked = splitPartition(asset, partition)
+  const why = await askStatus(flags, (statuses) => statuses.why(asked.name, asked.partition))
   if (flags.json) {
     printJson(why)
     return
@@ -124,7 +126,7 @@ function row(each: PartitionStatus): Cell[] {
 }
 
 /** True if nothing was made yet, or nothing that counts, and the last attempt failed. Whoever wiped it since has done with that attempt. */
-const isFailedFirst = ({ status, last_attempt_outcome, last_attempt_at, wiped_at }: PartitionStatus): boolean =>
+export const isFailedFirst = ({ status, last_attempt_outcome, last_attempt_at, wiped_at }: PartitionStatus): boolean =>
   status === 'NEVER_MATERIALIZED' && last_attempt_outcome === 'FAILED' && (wiped_at ?? '') < (last_attempt_at ?? '')
 
 const wipedAt = ({ wiped_at }: PartitionStatus): string => (wiped_at === null ? '' : `wiped ${localTime(wiped_at)}`)

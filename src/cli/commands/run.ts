@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import type { AcceptedRun, RunsApi } from '../../api/run-contract.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
@@ -8,7 +7,7 @@ import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { ask, isNotLoaded } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
-import { colours, complain, errorColours, note, print, printJson, warn } from '../output.ts'
+import { colours, complain, errorColours, note, print, printJson, warn, workUnread } from '../output.ts'
 import { componentsOf, currentTrace, currentUser, findProject } from '../project.ts'
 import { printProblems } from '../show-problems.ts'
 import { INTERRUPTED, shortId } from '../show-run.ts'
@@ -40,7 +39,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
     ...(only.length > 0 && { only }),
   }
   if (flags.dryRun) {
-    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofNext: true }).catch(unlessExpanded(selection))
+    const preview = await ask(flags, ({ runs }) => runs.preview(work), { ofNext: true })
     if (flags.json) printJson(preview)
     else printPreview(preview)
     return
@@ -53,25 +52,13 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   }
   try {
     const request: Request = (runs, request_id) => runs.request({ ...body, request_id }, currentUser(), currentTrace())
-    await requestRun(flags, request).catch(unlessExpanded(selection))
+    await requestRun(flags, request)
   } catch (error) {
     if (!isServoError(error, 'conflict') || error.code !== 'nothing_to_do') throw error
     if (flags.json) printJson({ run_id: null, nothing_to_do: error.message })
     else print(error.message)
   }
 }
-
-/** A shell replaces an unquoted `*` by the names of files, which are no assets. */
-const unlessExpanded =
-  (selection: readonly string[]) =>
-  (error: unknown): never => {
-    const isRefused = isServoError(error) && (error.kind === 'invalid' || error.kind === 'not_found')
-    if (!isRefused || selection.length === 0 || !selection.every((word) => existsSync(word))) throw error
-    throw new ServoError(error.kind, error.code, error.message, {
-      hint: "These are names of files: the shell put them in place of *. Quote it: servo run '*'",
-      cause: error,
-    })
-  }
 
 const nothingSelected = (): ServoError =>
   new ServoError('invalid', 'selection_missing', 'no assets selected', {
@@ -82,6 +69,7 @@ type Request = (runs: RunsApi, request_id: string) => Promise<AcceptedRun>
 
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
 export async function requestRun(flags: RequestFlags, asked: Request): Promise<void> {
+  workUnread()
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)

@@ -14,6 +14,8 @@ import { wholeNumber } from '../flags.ts'
 import { chosenColumns, note, print, printable } from '../output.ts'
 import { componentsOf, findProject, type ProjectFlags } from '../project.ts'
 import { writeCsv, writeJson, writeTable } from '../rows.ts'
+import { shortId } from '../show-run.ts'
+import { isFailedFirst } from './partition-status.ts'
 
 export interface ShowFlags extends ProjectFlags {
   partition?: string
@@ -73,7 +75,10 @@ interface Question {
 async function readCurrent({ definition, statuses, readValue, partition, limit }: Question) {
   const rows: ShownRow[] = []
   let [made, stored] = [0, 0]
-  for await (const status of currentOf(statuses, definition.asset_key, partition)) {
+  let failed: PartitionStatus | undefined
+  for await (const status of statusesOf(statuses, definition.asset_key, partition)) {
+    if (isFailedFirst(status)) failed ??= status
+    if (status.status === 'NEVER_MATERIALIZED') continue
     made++
     if (!status.stored) continue
     stored++
@@ -84,7 +89,7 @@ async function readCurrent({ definition, statuses, readValue, partition, limit }
       rows.push({ kind, partition: columns, row })
     }
   }
-  if (made === 0) throw neverMaterialized(definition, partition)
+  if (made === 0) throw failed === undefined ? neverMaterialized(definition, partition) : onlyFailed(failed)
   if (stored === 0) throw noValue(definition, partition)
   return { rows, isOne: stored === 1 && (partition !== undefined || !definition.partitions), isMore: false }
 }
@@ -92,11 +97,15 @@ async function readCurrent({ definition, statuses, readValue, partition, limit }
 /** As many as the server answers at a time. */
 const PAGE = 1_000
 
-async function* currentOf(statuses: StatusApi, select: string, partition: string | undefined): AsyncGenerator<PartitionStatus> {
+async function* statusesOf(
+  statuses: StatusApi,
+  select: string,
+  partition: string | undefined,
+): AsyncGenerator<PartitionStatus> {
   let cursor: string | undefined
   do {
     const page = await statuses.list({ select, partition, order: 'newest', values: true, limit: PAGE, cursor })
-    yield* page.partitions.filter(({ status }) => status !== 'NEVER_MATERIALIZED')
+    yield* page.partitions
     cursor = page.next_cursor ?? undefined
   } while (cursor !== undefined)
 }
@@ -158,10 +167,12 @@ function tableOf(shown: readonly ShownRow[]): QueryResult {
   const ofPartition = Object.keys(shown[0]?.partition ?? {})
   const isNumber = (name: string): boolean =>
     shown.every(({ row }) => row[name] == null || typeof row[name] === 'number' || typeof row[name] === 'bigint')
+  // Times stand whole on a screen.
+  const isTime = (name: string): boolean => shown.every(({ row }) => row[name] == null || row[name] instanceof Date)
   return {
     columns: [
       ...ofPartition.map((name) => ({ name: freeName(name, own), type: 'VARCHAR' })),
-      ...own.map((name) => ({ name, type: isNumber(name) ? 'DOUBLE' : 'VARCHAR' })),
+      ...own.map((name) => ({ name, type: isNumber(name) ? 'DOUBLE' : isTime(name) ? 'TIMESTAMP' : 'VARCHAR' })),
     ],
     async *rows() {
       if (shown.length === 0) return
@@ -212,6 +223,19 @@ function neverMaterialized(definition: AssetDefinition, partition: string | unde
   return new ServoError('not_found', 'never_materialized', `${what} was never materialized, or was wiped`, {
     hint: `Materialize it: ${materializeCommand(definition, partition)}`,
   })
+}
+
+function onlyFailed({ asset_key, partition_key, last_attempt_run_id }: PartitionStatus): ServoError {
+  const what = nameOf(asset_key, partition_key === '' ? undefined : partition_key)
+  const run = shortId(last_attempt_run_id ?? '')
+  return new ServoError(
+    'not_found',
+    'never_materialized',
+    `${what} was never materialized: its last attempt failed in ${run}`,
+    {
+      hint: `See why: servo runs show ${run}`,
+    },
+  )
 }
 
 function noValue({ asset_key, kind, uri }: AssetDefinition, partition: string | undefined): ServoError {

@@ -1,7 +1,7 @@
 import type { WhyKind } from '../../domain/why/reasons.ts'
 import { whyInWords } from '../../domain/why/words.ts'
 import { ask, type Leadership } from '../ask-and-tell.ts'
-import { limitFlag, spanFlags } from '../flags.ts'
+import { limitFlag, spanFlags, splitPartition } from '../flags.ts'
 import { colours, note, print, printable, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { conflictLines } from '../show-conflict.ts'
@@ -41,12 +41,6 @@ export async function showReasons(kind: WhyKind, name: string, flags: WhyFlags):
     const line = `${'  '.repeat(depth)}${printable(text)}`
     print(depth === 0 ? colours.bold(line) : line)
   }
-}
-
-/** `mart/revenue[2025-09-03]` is how partitions are shown, so it is understood too. */
-function splitPartition(name: string, partition: string | undefined): { name: string; partition: string | undefined } {
-  const [, asset, key] = partition === undefined ? (/^([^[\]]+)\[(.+)\]$/.exec(name) ?? []) : []
-  return asset === undefined ? { name, partition } : { name: asset, partition: key }
 }
 
 export interface ConflictFlags extends ProjectFlags {

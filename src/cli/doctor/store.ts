@@ -5,6 +5,7 @@ import { checkStateFolder } from '../../adapters/fs/state-folder.ts'
 import { newestManifest } from '../../engine/manifest/stored-manifests.ts'
 import { Paths } from '../../engine/paths.ts'
 import { hasErrorCode } from '../../lib/error.ts'
+import { counted } from '../../lib/text/counted.ts'
 import { type LocalComponents, secretsFile } from '../../server/components.ts'
 import { examine, type Finding, fine, problem, warning } from './finding.ts'
 
@@ -74,7 +75,7 @@ async function openToOthers(servoDir: string): Promise<Finding[]> {
 async function manifestFinding({ store, scope, servoDir }: LocalComponents): Promise<Finding> {
   const { number, published_at, watermarks } = await newestManifest(store, new Paths(scope), scope)
   if (number === 0) return fine('store', `${servoDir}; nothing published yet`)
-  return fine('store', `${servoDir}; manifest ${number} of ${published_at}, ${watermarks.events} events`)
+  return fine('store', `${servoDir}; manifest ${number} of ${published_at}, ${counted(watermarks.events, 'event')}`)
 }
 
 function undefinedIfAbsent(error: unknown): undefined {

@@ -27,7 +27,8 @@ export function mergedPackage(text: string, wanted: Wanted, file: string): Merge
   const [added, kept]: [string[], string[]] = [[], []]
   for (const [section, entries] of Object.entries(wanted)) {
     const present = description[section]
-    if (present !== undefined && !isObject(present)) throw unusable(file, `"${section}" is not an object`)
+    if (present !== undefined && (!isObject(present) || Array.isArray(present)))
+      throw unusable(file, `"${section}" is not an object`)
     const members: Record<string, unknown> = { ...present }
     for (const [name, value] of Object.entries(entries)) {
       if (isDependency(section, name, description)) continue
@@ -56,7 +57,7 @@ function parsed(text: string, file: string): Record<string, unknown> {
   if (mistake !== undefined)
     throw unusable(`${file}:${mistake.line}:${mistake.column}`, `it is not valid JSON: ${mistake.what}`)
   const value: unknown = JSON.parse(text)
-  if (!isObject(value)) throw unusable(file, 'it is not an object')
+  if (!isObject(value) || Array.isArray(value)) throw unusable(file, 'it is not an object')
   return { ...value }
 }
 

@@ -61,8 +61,7 @@ export function chooseWork(
 
 function unknownAsset(key: string, graph: AssetGraph): string {
   const meant = nearest(key, graph.assets.keys())
-  const suggestion =
-    meant === undefined ? 'Check the spelling, or load the project that declares it.' : `Did you mean ${meant}?`
+  const suggestion = meant === undefined ? 'Run servo assets list to see all assets.' : `Did you mean ${meant}?`
   return `asset ${key} not found. ${suggestion}`
 }
 

@@ -211,7 +211,7 @@ describe('what cannot be planned says what to do', () => {
     [
       'an unknown asset like no other',
       { asset_selection: ['orders', 'something/else'] },
-      'asset something/else not found. Check the spelling, or load the project that declares it.',
+      'asset something/else not found. Run servo assets list to see all assets.',
     ],
     ['an unknown asset with a partition', { asset_selection: ['order[a]'] }, 'asset order not found. Did you mean orders?'],
     [

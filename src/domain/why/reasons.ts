@@ -166,6 +166,8 @@ export interface FactsByCode {
   /** Sensors that may ask for any asset: the first of them, and how many there are. */
   run_by_any_sensor: { sensors: readonly string[]; count: number }
   more_automation: { count: number }
+  /** Declared in the code, and no server has recorded it yet. */
+  not_recorded: { kind: 'schedule' | 'sensor'; name: string }
   nothing_automates: Record<string, never>
 }
 

@@ -19,6 +19,7 @@ type AssetCode =
   | 'run_by_sensor'
   | 'run_by_any_sensor'
   | 'more_automation'
+  | 'not_recorded'
   | 'nothing_automates'
 
 const numeral = (count: number): string => count.toLocaleString('en')
@@ -95,5 +96,6 @@ export const assetWords: WordsOf<AssetCode> = {
   },
   more_automation: ({ count }) =>
     count === 1 ? '1 more schedule or sensor may run it' : `${numeral(count)} more schedules and sensors may run it`,
+  not_recorded: ({ kind, name }) => `the ${kind} ${name} may run it, but is not on record yet; servo dev records it`,
   nothing_automates: () => 'no schedule and no sensor runs it',
 }

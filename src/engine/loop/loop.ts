@@ -1,6 +1,6 @@
 import { assert } from '../../lib/assert.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import { type Transitions, transition } from '../../lib/transitions.ts'
+import { transition } from '../../lib/transitions.ts'
 import type { NewEvent, Verdict } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import { ClockSteps } from '../../ports/clock-steps.ts'
@@ -13,6 +13,7 @@ import { AwaitedSegment } from './awaited-segment.ts'
 import { Controllers } from './controllers.ts'
 import { Inbox, isAnsweredFirst, type Submission, type Submitted } from './inbox.ts'
 import type { LoopOptions } from './loop-options.ts'
+import { type LoopState, loopTransitions } from './loop-states.ts'
 import { Reactions } from './reactions.ts'
 import { SegmentFeed } from './segment-feed.ts'
 import { type ClosedSegment, SegmentQueue } from './segment-queue.ts'
@@ -27,16 +28,6 @@ const FOLD_TOGETHER = 4
 const MANY_DECISIONS = 500
 /** Controllers that still answer each other after this many rounds would never stop. */
 const MAX_ROUNDS = 10_000
-
-type LoopState = 'open' | 'closing' | 'closed' | 'broken'
-
-/** Where each state may lead. */
-const transitions: Transitions<LoopState> = {
-  open: ['closing', 'broken'],
-  closing: ['closed', 'broken'],
-  closed: [],
-  broken: [],
-}
 
 /**
  * Facts in, decisions out, one durable write for both. A fact is folded as soon as it is submitted; the controllers see what
@@ -200,7 +191,7 @@ export class Loop {
   }
 
   #enter(next: LoopState): void {
-    this.#state = transition('a loop', transitions, this.#state, next)
+    this.#state = transition('a loop', loopTransitions, this.#state, next)
   }
 
   async #fold(): Promise<void> {

@@ -151,6 +151,7 @@ export function checkedConfig(config: Config): Config {
   const unknown = Object.keys(config).find((name) => !fields.includes(name))
   if (unknown !== undefined) refuse(`the config: unknown option \`${unknown}\``, optionHint(unknown, fields))
   const { project, dirs, environments = {}, pools = {}, queues = {}, timing = {}, alerts = [] } = config
+  if (project === undefined) refuse('the config has no project name', "Add project: 'shop'.")
   checkedName(project, 'project')
   if (!Array.isArray(dirs) || dirs.length === 0 || dirs.some((dir) => typeof dir !== 'string' || dir === ''))
     refuse(`\`dirs\` of the config cannot be ${show(dirs)}`, "Write the folders of your assets: dirs: ['assets'].")

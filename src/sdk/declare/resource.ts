@@ -143,7 +143,7 @@ async function configOf(name: string, schema: StandardSchemaV1, environment: Env
   const missing = fields.map((field) => variableOf(name, field)).filter((variable) => environment[variable] === undefined)
   throw missing.length > 0
     ? new ServoError('invalid', 'missing_variable', `resource ${name} needs ${[...new Set(missing)].join(', ')}`, {
-        hint: `Set ${missing.length === 1 ? 'this variable' : 'these variables'} in the environment of the worker, for example in .env.`,
+        hint: `Add ${missing.length === 1 ? 'it' : 'them'} to .env, or set ${missing.length === 1 ? 'it' : 'them'} in the environment of servo dev.`,
       })
     : new ServoError('invalid', 'bad_variable', `resource ${name} is misconfigured: ${issuesText(result.issues)}`, {
         hint: `Check ${[...new Set(fields)].map((field) => variableOf(name, field)).join(', ')}.`,

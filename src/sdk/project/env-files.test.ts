@@ -57,5 +57,10 @@ test('lines that assign nothing are named, without what they hold', () => {
     '.env.local:12 not NAME=value',
     '.env.local:13 the quote of SECRET is never closed',
   ])
-  expect(JSON.stringify(problems)).not.toContain('canary')
+  const behind = envFileProblems(folderWith({ '.env': 'A="x" # why\nTOKEN="abc\\"canary-51c0"\nL="one\ntwo" canary-51c0\n' }))
+  expect(behind.map(({ line, message }) => `${line} ${message}`)).toEqual([
+    '2 the text after the closing quote of TOKEN does not count',
+    '4 the text after the closing quote of L does not count',
+  ])
+  expect(JSON.stringify([problems, behind])).not.toContain('canary')
 })

@@ -50,7 +50,7 @@ function textOf(file: string): string {
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(["'`])?/
 
-/** What Node reads over in silence: lines that assign nothing, and quotes that are never closed. Values may be secrets and are not shown. */
+/** What Node reads over in silence: lines that assign nothing, quotes that are never closed, and text behind one that is. Values may be secrets and are not shown. */
 export function envFileProblems(projectDir: string): ProjectProblem[] {
   return ENV_FILES.flatMap((file) => {
     const found: ProjectProblem[] = []
@@ -69,11 +69,11 @@ export function envFileProblems(projectDir: string): ProjectProblem[] {
         })
         continue
       }
-      if (quote === undefined || text.indexOf(quote, begin.length) >= 0) continue
-      const end = lines.findIndex((later, at) => at > i && later.includes(quote))
+      if (quote === undefined) continue
+      const isHere = text.indexOf(quote, begin.length) >= 0
       // A value may have several lines.
-      if (end >= 0) i = end
-      else
+      const end = isHere ? i : lines.findIndex((later, at) => at > i && later.includes(quote))
+      if (end < 0) {
         found.push({
           code: 'bad_env_file',
           message: `the quote of ${name} is never closed`,
@@ -81,6 +81,19 @@ export function envFileProblems(projectDir: string): ProjectProblem[] {
           file,
           line: i + 1,
         })
+        continue
+      }
+      const last = lines[end] ?? ''
+      const rest = last.slice(last.indexOf(quote, isHere ? begin.length : 0) + 1)
+      if (!/^\s*(?:#|$)/.test(rest))
+        found.push({
+          code: 'bad_env_file',
+          message: `the text after the closing quote of ${name} does not count`,
+          hint: `A value ends at the next ${quote}, also after a backslash. Put a value that contains one in other quotes: " or ' or \`.`,
+          file,
+          line: end + 1,
+        })
+      i = end
     }
     return found
   })

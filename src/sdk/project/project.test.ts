@@ -242,6 +242,7 @@ describe('a project without a usable config', () => {
       "export default { project: 'shop', dirs: ['assets'], pools: { api: 0 } }\n",
       /the limit of pool api cannot be 0/,
     ],
+    ['no name', "export default { dirs: ['assets'] }\n", /^the config has no project name$/],
     [
       'an invalid name',
       "export default { project: 'my shop', dirs: ['assets'] }\n",

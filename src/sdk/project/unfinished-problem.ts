@@ -26,13 +26,12 @@ export function unfinishedProblem(
   const named = place !== undefined && other === undefined ? place : { file: imported, line: undefined }
   const name = relativePath(root, named.file)
   const who = place === named || own.length === 1 ? name : `${name} (or a module it imports)`
-  const what =
-    why === 'never'
-      ? 'never finishes: it awaits something that nothing settles any more'
-      : `has not finished after ${afterMs / 1_000} s`
   return {
     code: 'load_failed',
-    message: `importing ${who} ${what}`,
+    message:
+      why === 'never'
+        ? `${who} has a top-level await that never settles`
+        : `importing ${who} has not finished after ${afterMs / 1_000} s`,
     hint: 'Servo imports modules to see what they declare. Wait for nothing at the top of a module: do work in the bodies of assets, and open connections in resources.',
     file: name,
     ...(named.line !== undefined && { line: named.line }),

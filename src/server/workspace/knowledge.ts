@@ -1,3 +1,4 @@
+import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import type { Submitted } from '../../engine/loop/loop.ts'
 import type { Scope } from '../../engine/paths.ts'
 import type { NewEvent } from '../../model/event.ts'
@@ -16,6 +17,8 @@ export interface Knowledge extends KnownRows {
   readonly store: ObjectStore
   readonly graph: CurrentGraph
   readonly sql: Sql
+  /** The project as its code is now, where a command loaded it: its schedules and sensors may not be on record yet. */
+  readonly project?: ProjectManifest | undefined
   now(): number
   /** Makes an id for a request without one. */
   mintId(): string
@@ -27,6 +30,7 @@ export interface Knowledge extends KnownRows {
 export interface KnowledgeSource {
   readonly graph: CurrentGraph
   readonly readable: Readable
+  readonly project?: ProjectManifest | undefined
   submit(events: readonly NewEvent[]): Promise<Submitted>
 }
 
@@ -36,6 +40,7 @@ export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, sour
     store,
     sql,
     graph: source.graph,
+    project: source.project,
     ...knownRows(() => source.readable),
     now: () => clock.now(),
     mintId: ulid,

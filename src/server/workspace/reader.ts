@@ -21,7 +21,7 @@ export async function readWorkspace(components: Components, project?: ProjectMan
     () => state,
     () => clock.now(),
   )
-  const known = knowledgeOf(components, { graph, readable, submit: () => Promise.reject(needsLeader()) })
+  const known = knowledgeOf(components, { graph, readable, project, submit: () => Promise.reject(needsLeader()) })
   return workspaceApi(known, {
     runIds: () => {
       throw needsLeader()

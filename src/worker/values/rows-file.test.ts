@@ -49,7 +49,7 @@ describe('CSV', () => {
   test('has the types of the schema, and keeps a missing value apart from an empty text', async () => {
     const line = '007,1.5,3,9007199254740993,True,2025-03-01 09:00:00.123456+00,"[""a"",""b""]",,'
     expect(await read('a.csv', `\ufeff${header}\r\n${line}\r\n\r\n`)).toEqual([row])
-    expect(await read('a.csv', 'id,note,more\n"","",""\n,,')).toEqual([
+    expect(await read('a.csv', 'id,note,more\n"","",""\n,,', schema.pick({ id: true, note: true, more: true }))).toEqual([
       { id: '', note: '', more: '' },
       { id: '', note: null, more: undefined },
     ])
@@ -64,11 +64,14 @@ describe('CSV', () => {
     expect(await read('b.csv', content, text)).toEqual(rows)
   })
 
-  test('without rows has the columns of the schema at least', async () => {
+  test('has the columns of the schema at least, with rows and without', async () => {
     const text = z.object({ a: z.string(), b: z.string().optional() })
     expect(await read('h.csv', 'a\n', text)).toEqual([])
-    for (const wrong of ['', 'x;y\n', 'a;b\r1;2\r'])
+    for (const wrong of ['', 'x;y\n', 'a;b\r1;2\r', 'b\n1\n', 'a;b\n1;2\n'])
       await expect(read('h.csv', wrong, text), wrong).rejects.toThrow('the first line of h.csv has no column a')
+    await expect(read('h.csv', 'a;b\n1;2\n', text)).rejects.toMatchObject({
+      hint: expect.stringContaining('commas instead of ;'),
+    })
   })
 
   test('has rows of a bounded size', async () => {
@@ -109,7 +112,7 @@ describe('CSV', () => {
     ['one column of a name', 'id,id\n', /two columns id$/],
     ['a name for each column', 'id,\n', /column 2 of bad\.csv has no name$/],
   ])('needs %s, and the error says where', async (_, content, message) => {
-    await expect(read('bad.csv', content)).rejects.toThrow(message)
+    await expect(read('bad.csv', content, schema.partial())).rejects.toThrow(message)
   })
 })
 

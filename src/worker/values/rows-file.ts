@@ -41,7 +41,9 @@ async function* csvRows({ path, name, fields }: WrittenRows): AsyncGenerator<Dat
   let row = 0
   for await (const { line, fields: texts } of csvRecords(textIn(path, name), name)) {
     if (header === undefined) {
-      header = headerOf(texts, name).map((column) => types.get(column) ?? { name: column, type: 'any', empty: 'never' })
+      const columns = headerOf(texts, name)
+      checkColumns(columns, fields, name)
+      header = columns.map((column) => types.get(column) ?? { name: column, type: 'any', empty: 'never' })
       continue
     }
     row++
@@ -59,17 +61,19 @@ async function* csvRows({ path, name, fields }: WrittenRows): AsyncGenerator<Dat
       }),
     )
   }
-  // With rows, the schema finds what is missing.
-  const absent =
-    row > 0
-      ? undefined
-      : fields?.find((field) => field.empty === 'never' && !header?.some(({ name: column }) => column === field.name))
-  if (absent !== undefined)
-    throw invalid(
-      'output_unreadable',
-      `the first line of ${name} has no column ${absent.name}`,
-      'Write the names of the columns into the first line, separated by commas, and end lines with LF or CRLF.',
-    )
+  if (header === undefined) checkColumns([], fields, name)
+}
+
+/** Of a column that is missing, one word says more than a problem in each row. */
+function checkColumns(columns: readonly string[], fields: readonly RowField[] | undefined, name: string): void {
+  const absent = fields?.find((field) => field.empty === 'never' && !columns.includes(field.name))
+  if (absent === undefined) return
+  const separated = columns.some((column) => column.includes(';')) ? 'commas instead of ;' : 'commas'
+  throw invalid(
+    'output_unreadable',
+    `the first line of ${name} has no column ${absent.name}`,
+    `Write the names of the columns into the first line, separated by ${separated}, and end lines with LF or CRLF.`,
+  )
 }
 
 function headerOf(texts: readonly (string | undefined)[], name: string): string[] {

@@ -48,3 +48,10 @@ test('[A61][A63][A64][A65] servo why and servo conflicts answer with a server an
   const unknown = await project.asked('why', 'schedule', 'oftn')
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('Did you mean often?')])
 })
+
+test('[A64] servo why asset names the schedule of a project that no server has loaded yet', async () => {
+  const project = projectOf({ 'assets/a.ts': SHOP })
+  expect((await project.servo('run', 'raw/orders')).code).toBe(0)
+  const { stdout, stderr } = await project.asked('why', 'asset', 'raw/orders')
+  expect(stdout + stderr).toMatch(/the schedule often may run it, but is not on record yet; servo dev records it/)
+})

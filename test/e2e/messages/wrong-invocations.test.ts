@@ -73,6 +73,11 @@ const WITHOUT_STATE: readonly string[] = [
   'runs list --project nowhere',
   'init new --name My_Shop!',
   'init . --yes',
+  'init _:spaced',
+  'init new --install --no-install',
+  'init new --assets node_modules',
+  `init ${'x'.repeat(300)}`,
+  'init assets --yes',
 ]
 
 /** Each is asked of a server that runs the project. */
@@ -162,11 +167,32 @@ const readable = (text: string): string =>
   text.replaceAll(/run_[a-z2-7]{26}/g, 'run_…').replaceAll(/process \d+ at http:\S+/g, 'process 4711 at http://127.0.0.1:4400')
 
 test('each wrong command ends with its exit code, says what is wrong and what to do, and writes nothing', async () => {
-  const project = new TestProject({ 'assets/all.ts': ASSETS })
+  const project = new TestProject({ 'assets/all.ts': ASSETS, 'assets/package.json': '[]' })
   projects.push(project)
   const text = await transcript(project.dir, WITHOUT_STATE)
   expectFile(path.join(import.meta.dirname, 'wrong-invocations.txt'), readable(text))
   expect(fs.readdirSync(project.dir).sort()).toEqual(['assets', 'node_modules', 'servo.config.ts'])
+})
+
+test('of a word that is very long an error repeats the beginning', async () => {
+  const project = new TestProject({ 'assets/all.ts': ASSETS })
+  projects.push(project)
+  const long = 'x'.repeat(100_000)
+  for (const line of [
+    ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --state %', 'dev --port %'],
+    ...['runs list --state=%', 'assets graph --format %', 'init new --name %', 'init %', 'completion %', 'doctor --project %'],
+    ...[
+      'run raw/days --dry-run --partition 2025-01-01..%',
+      'runs list --json %',
+      'run whole --label %',
+      '--%',
+      'run whole --%',
+    ],
+  ]) {
+    const { code, stdout, stderr } = await session.servo(project.dir, ...line.replace('%', long).split(' '))
+    expect.soft(code, line).toBe(line.startsWith('doctor') ? 1 : 2)
+    expect.soft(`${stdout}${stderr}`.length, `${line}: ${stderr.slice(0, 300)}`).toBeLessThan(3_000)
+  }
 })
 
 test('each command that the server refuses says what is wrong and what to do', async () => {

@@ -32,6 +32,13 @@ test('servo run goes on when its reader has gone, and its exit code is that of t
   const { stdout } = await shell(`servo run many long --partition '*' 2>&1 | head -3; echo "\${PIPESTATUS[0]}"`, project.dir)
   expect(stdout).toMatch(/^(?:.*\n){3}1\n$/)
   expect(await project.json('runs', 'list')).toMatchObject([{ state: 'FAILED', tasks_succeeded: 12, tasks_failed: 1 }])
+  // Neither does a full disk stop it. A command that only answers has failed then.
+  const full = await shell('servo run long > /dev/full; echo $?; servo runs list > /dev/full; echo $?', project.dir)
+  expect(full.stdout).toBe('0\n3\n')
+  expect(full.stderr).toMatch(
+    /^warning: the output cannot be written: ENOSPC.*\nerror: the output cannot be written: ENOSPC.*\n$/,
+  )
+  expect(await project.json('runs', 'list', '--limit', '1')).toMatchObject([{ state: 'SUCCEEDED' }])
   project.write('assets/broken.ts', 'export const x = (\n')
   expect((await shell('servo check | true; echo "$PIPESTATUS"', project.dir)).stdout).toBe('1\n')
   project.remove('assets/broken.ts')

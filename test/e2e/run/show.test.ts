@@ -2,8 +2,9 @@ import fs from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { TestProject } from '../support/project.ts'
 import type { Servo } from '../support/servo.ts'
+import { lacksTerminal, Terminal } from '../support/terminal.ts'
 
-const ASSETS = `import { asset, command, daily, io, keys, multi, source, table } from 'servo-flow'
+const ASSETS = `import { asset, command, daily, Fatal, io, keys, multi, source, table } from 'servo-flow'
 import { z } from 'zod'
 
 export const raw = source('raw', { uri: 'raw/*.parquet', schema: z.object({ id: z.string() }) })
@@ -14,6 +15,11 @@ export const cities = table('cities', {
     { city: 'Rome', people: null, since: new Date('2025-01-15T10:00:00Z') },
   ],
 })
+const when = z.date()
+export const times = table('times', {
+  schema: z.object({ a: when, b: when, c: when, d: when, e: when }),
+  run: () => [new Date('2025-01-15T10:00:00Z')].map((at) => ({ a: at, b: at, c: at, d: at, e: at })),
+})
 export const nobody = table('nobody', { schema: z.object({ name: z.string() }), run: () => [] })
 export const settings = asset('settings', { run: () => ({ theme: 'dark', sizes: [1, 2] }) })
 export const note = asset('note', {
@@ -21,6 +27,7 @@ export const note = asset('note', {
   run: () => 'hello',
 })
 export const silent = command('silent', { run: ['true'] })
+export const broken = asset('broken', { run: () => { throw new Fatal('no') } })
 export const unmade = asset('unmade', { run: () => 1 })
 export const sales = table('sales', {
   partitions: multi({ region: keys(['eu', 'us']), product: keys(['book', 'pen']) }),
@@ -44,7 +51,7 @@ beforeAll(async () => {
   dev = await project.dev()
   const { runs } = await project.client()
   const asked = [
-    { selection: ['cities', 'nobody', 'settings', 'note', 'silent'] },
+    { selection: ['cities', 'times', 'nobody', 'settings', 'note', 'silent'] },
     { selection: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
     { selection: ['wide'], partitions: ['eu'] },
     { selection: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
@@ -102,6 +109,12 @@ test('servo show prints all partitions that are made, or those that are named', 
   expect(await show('numbers', '--partition', '2025-01-02')).toEqual(['2'])
 })
 
+test.skipIf(lacksTerminal)('servo show cuts no time on a screen, however narrow it is', async () => {
+  const shown = new Terminal(['show', 'times'], project.dir)
+  expect(await shown.ended).toBe(0)
+  expect(shown.written.match(/2025-01-15T10:00:00\.000Z/g)).toHaveLength(5)
+})
+
 test('servo show says why there is nothing to show', async () => {
   const refused = (message: string) => ({ code: 2, stderr: expect.stringContaining(message) })
   expect(await show('unmade')).toEqual(
@@ -119,7 +132,27 @@ test('servo show says why there is nothing to show', async () => {
     code: 1,
     stderr: expect.stringContaining('hint: The file was deleted after it was written'),
   })
-  const { assets } = await project.client()
+  const { assets, runs } = await project.client()
+  const { run_id } = await runs.request({ selection: ['broken'] }, 'ada')
+  for await (const _ of runs.follow(run_id, new AbortController().signal));
+  expect(await show('broken')).toEqual(
+    refused(
+      `broken was never materialized: its last attempt failed in ${run_id.slice(0, 12)}\nhint: See why: servo runs show ${run_id.slice(0, 12)}\n`,
+    ),
+  )
+  expect((await project.asked('partitions', 'why', 'numbers[2025-01-02]')).stdout).toMatch(
+    /^numbers\[2025-01-02\] is materialized\n/,
+  )
+  expect((await project.asked('partitions', 'status', 'group:nope')).stdout).toBe('no asset matches group:nope\n')
+  for (const command of [
+    ...['run', 'partitions status', 'partitions list', 'partitions stale', 'assets list', 'assets graph', 'show'],
+    ...['backfills preview', 'backfills create'],
+  ]) {
+    const { code, stderr } = await project.asked(...command.split(' '), 'assets', 'servo.config.ts')
+    expect
+      .soft([code, stderr], command)
+      .toEqual([2, expect.stringMatching(/the shell put them in place of \*\. (Quote it|Name one)/)])
+  }
   await assets.wipe('settings', {}, 'ada')
   expect(await show('settings')).toEqual(refused('settings was never materialized, or was wiped'))
 })

@@ -273,7 +273,12 @@ describe('the routes', () => {
 
   test.each([
     ['/why/schedule/nigtly', 404, 'no_such_schedule', 'Did you mean nightly?'],
-    ['/why/sensor/inbox', 404, 'no_such_sensor', '`servo sensors list` lists all sensors.'],
+    [
+      '/why/sensor/inbox',
+      404,
+      'no_such_sensor',
+      '`servo sensors list` lists all sensors. Those that the project declares are on record once servo dev has started.',
+    ],
     ['/why/run/run_aaaa', 404, 'no_such_run', '`servo runs list` lists the newest runs.'],
     ['/why/asset/order', 404, 'no_such_asset', 'Did you mean orders?'],
     ['/why/shedule/nightly', 404, 'no_such_kind', 'Did you mean schedule?'],

@@ -41,8 +41,24 @@ export async function automationOf(known: Knowledge, assetKey: string, ask: AskA
   for (const sensor of own.slice(0, TOLD)) found.push(await bySensor(rows, sensor, ask))
   if (any.length > 0) found.push(reason('run_by_any_sensor', { sensors: any.slice(0, TOLD), count: any.length }))
   const more = Math.max(0, schedules.length - TOLD) + Math.max(0, own.length - TOLD)
+  found.push(...notRecorded(known, graph, assetKey).slice(0, TOLD))
   if (more > 0) found.push(reason('more_automation', { count: more }))
   return found.length === 0 ? [reason('nothing_automates', {})] : found
+}
+
+/** What the code declares and no server has recorded: without a server only the assets of the code are known. */
+function notRecorded(known: Knowledge, graph: AssetGraph, assetKey: string): Reason[] {
+  const { schedules = [], sensors = [] } = known.project ?? {}
+  const rows = known.rows()
+  const there = (row: { readonly removed_at: number | null }): boolean => row.removed_at === null
+  const ofSchedules = new Set([...rows.hot(scheduleDefinitions).all()].filter(there).map((row) => row.schedule_name))
+  const ofSensors = new Set([...rows.hot(sensorDefinitions).all()].filter(there).map((row) => row.sensor_name))
+  return [
+    ...schedules.filter(({ name }) => !ofSchedules.has(name)).map((declared) => ({ kind: 'schedule' as const, ...declared })),
+    ...sensors.filter(({ name }) => !ofSensors.has(name)).map((declared) => ({ kind: 'sensor' as const, ...declared })),
+  ]
+    .filter(({ asset_selection }) => runsIt(graph, asset_selection, assetKey))
+    .map(({ kind, name }) => reason('not_recorded', { kind, name }))
 }
 
 /** A sensor that selects nothing may run anything. A selection that means nothing any more runs nothing. */
