@@ -42,6 +42,10 @@ describe('secrets', () => {
     expect(text(`line 2: ${key.split('\n')[2]}`)).toBe('line 2: [redacted PRIVATE_KEY]')
     expect(text('-----BEGIN KEY----- then dG9vaw==')).toBe('-----BEGIN KEY----- then [redacted PRIVATE_KEY]')
     expect(text(JSON.stringify(key))).toBe('"[redacted PRIVATE_KEY]\\n"')
+    const oneLine = redactor({ OTHER_KEY: '-----BEGIN KEY-----\\nMIIEvQIBADAN/+Bg==\\n-----END KEY-----' })
+    expect(oneLine.text('line MIIEvQIBADAN/+Bg==')).toBe('line [redacted OTHER_KEY]')
+    expect(oneLine.text(encodeURIComponent('MIIEvQIBADAN/+Bg=='))).toBe('[redacted OTHER_KEY]')
+    expect(oneLine.text(Buffer.from('MIIEvQIBADAN/+Bg==').toString('base64'))).toContain('[redacted OTHER_KEY]')
   })
 
   test('that contain one another are taken out whole, and those that are gone by now too', () => {

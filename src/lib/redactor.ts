@@ -85,10 +85,11 @@ function formsOf(secret: string): Set<string> {
     for (const form of [inAddress, inAddress.replaceAll('%20', '+'), encodeURI(value)]) forms.add(form)
   }
   if (value.length >= MIN_LENGTH) for (const form of inBase64(value)) forms.add(form)
-  if (value.includes('\n'))
-    // What every private key begins and ends with is no secret.
-    for (const line of value.split(/\r?\n/).map((each) => each.trim()))
-      if (line.length >= MIN_LENGTH && !line.startsWith('-----')) forms.add(line)
+  // The ends of lines of a private key are often written as `\n`. What every key begins and ends with is no secret.
+  const lines = value.split(/\r?\n|(?:\\r)?\\n/).map((each) => each.trim())
+  if (lines.length > 1)
+    for (const line of lines)
+      if (line.length >= MIN_LENGTH && !line.startsWith('-----')) for (const form of formsOf(line)) forms.add(form)
   return forms
 }
 

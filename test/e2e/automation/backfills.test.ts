@@ -4,14 +4,15 @@ import { expect, test } from 'vitest'
 import { projectOf } from '../support/project.ts'
 import { until } from '../support/until.ts'
 
-/** Writes down each day that it made. One day fails until somebody repairs it. */
+/** Writes down each day that it made. One day fails until somebody repairs it; those of February wait until they are let go. */
 const DAYS = `import { appendFileSync, existsSync } from 'node:fs'
 import { asset, daily } from 'servo-flow'
 export const days = asset('days', {
   partitions: daily({ start: '2024-01-01' }),
   backfill: { chunk: 5 },
   run: async ({ partition }) => {
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    do await new Promise((resolve) => setTimeout(resolve, 20))
+    while (partition.key >= '2024-02-01' && !existsSync('go'))
     if (partition.key === '2024-01-07' && !existsSync('repaired')) throw new Error('no data')
     appendFileSync('made', partition.key + '\\n')
   },
@@ -48,6 +49,7 @@ test('a backfill is previewed, created, waited for and retried by commands; kill
   })
   dev.kill('SIGKILL')
   await dev.ended
+  writeFileSync(join(project.dir, 'go'), '')
   const next = await project.dev()
   await next.says(/ready/i)
   const again = await project.servo('backfills', 'create', 'days', ...range, '--key', 'winter', '--wait')
