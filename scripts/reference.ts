@@ -68,7 +68,7 @@ function storageText({ storage }: Table): string {
 }
 
 const groupText = ({ pick, by, columns }: MergeGroup): string =>
-  `${columns.map(code).join(', ')} from the fact with the ${pick} ${by.map(code).join(', then ')}`
+  `${columns.map(code).join(', ')} from the fact with the ${pick} ${by.map((name) => [name].flat().map(code).join(' or, if null, ')).join(', then ')}`
 
 function eventsPage(): string {
   const { events } = orchestration

@@ -4,7 +4,7 @@ import type { Segment } from '../../src/engine/ledger/segment.ts'
 import { Compactor } from '../../src/engine/publish/compactor.ts'
 import { collectGarbage } from '../../src/engine/publish/garbage.ts'
 import { MINUTE_MS } from '../../src/lib/time.ts'
-import type { Clock } from '../../src/ports/clock.ts'
+import type { AlarmClock } from '../../src/ports/clock.ts'
 import { localComponents } from '../../src/server/components.ts'
 import { type MeteredStore, meteredStore, type Usage } from './metered-store.ts'
 import { processorTime } from './processor-time.ts'
@@ -37,11 +37,11 @@ export class Workload {
   readonly stream: Stream
   readonly store: MeteredStore
   readonly collections: Collection[] = []
-  readonly clock: Clock
+  readonly clock: Pick<AlarmClock, 'now' | 'monotonic'>
   readonly compactor: Compactor
   #collectedAt: number
 
-  private constructor(stream: Stream, store: MeteredStore, clock: Clock, compactor: Compactor) {
+  private constructor(stream: Stream, store: MeteredStore, clock: Pick<AlarmClock, 'now' | 'monotonic'>, compactor: Compactor) {
     this.stream = stream
     this.store = store
     this.clock = clock

@@ -53,6 +53,8 @@ export const variables: Readonly<Record<string, string>> = {
   SERVO_PUBLIC_URL: 'The address at which senders outside reach the server, for Pub/Sub pushes.',
   SERVO_RETENTION_MS:
     'How long values that `keep` does not keep are left to readers, and how long a pass waits for more, in milliseconds; a quarter of an hour and a minute by default. For tests.',
+  SERVO_TOKEN: 'The token for the server at `SERVO_URL`.',
+  SERVO_URL: 'The address of a server elsewhere that commands ask. From the environment only, not from files of a project.',
   SERVO_WATCH: "Set to `off`, Servo does not watch the ledger's folder. For network file systems, which do not report changes.",
 }
 

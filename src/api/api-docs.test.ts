@@ -1,40 +1,32 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { type AppOptions, localApp } from './app.ts'
+import { type AppOptions, routesOf } from './app.ts'
 import { hookRoutes } from './hooks/hook-routes.ts'
-import { type WorkerRoutesOptions, workerRoutes } from './worker-routes.ts'
+import { probeRoutes } from './probes/probe-routes.ts'
+import { BASE } from './routing/route.ts'
+import { workerRoutes } from './worker-routes.ts'
 
-const BASE = '/api/v1/orchestration'
+const nothing = {} as never
+const services = {} as AppOptions
+/** A page tells what is sent to a server; senders that ask first need not be told. */
+const routes = routesOf({
+  ...services,
+  workers: workerRoutes(nothing),
+  hooks: hookRoutes(nothing),
+  probes: probeRoutes(nothing),
+}).filter(({ method }) => method !== 'OPTIONS')
 
-/** The routes of a server, written as the page writes them: without the base, and `{key}` for a part that varies. */
-function routes(): string[] {
-  const nothing = {} as never
-  const workers = workerRoutes(nothing satisfies WorkerRoutesOptions)
-  const options: AppOptions = {
-    runs: nothing,
-    statuses: nothing,
-    assets: nothing,
-    schedules: nothing,
-    sensors: nothing,
-    backfills: nothing,
-    whys: nothing,
-    retention: nothing,
-    token: 'secret',
-    hosts: [],
-    instance: 'one',
-    handOver: () => undefined,
-    workers,
-    hooks: hookRoutes(nothing),
-  }
-  const handlers = localApp(options).routes.filter(({ method }) => method !== 'ALL')
-  return handlers.map(({ method, path }) => `${method} ${path.replace(BASE, '').replace(/:\w+/g, '{}')}`)
-}
+/** What the second column of a table says. */
+const inWords: Readonly<Record<string, string>> = { signature: 'a signature', task_token: 'the task token' }
 
-test('docs/api.md has every route of a server, and no other', () => {
+test('docs/api.md has every route of a server with what it needs, and no other', () => {
   const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/api.md'), 'utf8')
-  const documented = [...page.matchAll(/^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \|/gm)].map(([, route = '']) =>
-    route.replace(/\{\w+\}/g, '{}'),
-  )
-  expect(documented.toSorted()).toEqual([...new Set(routes())].toSorted())
+  const rows = [...page.matchAll(/^\| `((?:GET|POST|PUT|PATCH|DELETE) [^`]+)` \| ([^|]*) \|/gm)]
+  const documented = rows.map(([, route = '', needs]) => `${route.replace(/\{\w+\}/g, '{}')} needs ${needs}`)
+  const declared = routes.map(({ method, path: at, needs }) => {
+    const route = at.replace(BASE, '').replace(/:\w+/g, '{}')
+    return `${method} ${route} needs ${inWords[needs] ?? needs}`
+  })
+  expect(documented.toSorted()).toEqual(declared.toSorted())
 })

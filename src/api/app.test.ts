@@ -4,6 +4,7 @@ import { serve } from '@hono/node-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
+import { machineAccess } from '../testing/machine-access.ts'
 import { type AppOptions, localApp } from './app.ts'
 
 const MB = 2 ** 20
@@ -21,7 +22,8 @@ async function start(list: () => Promise<never[]> = async () => []) {
     backfills: {} as AppOptions['backfills'],
     whys: {} as AppOptions['whys'],
     retention: {} as AppOptions['retention'],
-    token: 'secret',
+    tokens: {} as AppOptions['tokens'],
+    access: machineAccess('secret'),
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',
   })

@@ -1,38 +1,31 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
-import { isSameToken } from '../lib/hash.ts'
-import type { AssetsApi } from './asset-contract.ts'
+import type { Access } from './access/access.ts'
+import type { RefusedCalls } from './access/refused-calls.ts'
 import { assetRoutes } from './asset-routes.ts'
-import type { BackfillsApi } from './automation/backfill-contract.ts'
 import { backfillRoutes } from './automation/backfill-routes.ts'
-import type { SchedulesApi } from './automation/schedule-contract.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
-import type { SensorsApi } from './automation/sensor-contract.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
-import type { WhyApi } from './automation/why-contract.ts'
 import { whyRoutes } from './automation/why-routes.ts'
-import { problemResponse } from './problem.ts'
-import { refuseUnknownParameters } from './request/parameters.ts'
-import type { RetentionApi } from './retention-contract.ts'
+import { noteRoute } from './probes/route-templates.ts'
+import { logged } from './problem.ts'
 import { retentionRoutes } from './retention-routes.ts'
-import type { RunsApi } from './run-contract.ts'
+import { BASE, openRoute, type Route, route } from './routing/route.ts'
+import { addRoutes, emptyRouter } from './routing/router.ts'
 import { runRoutes } from './run-routes.ts'
-import type { StatusApi } from './status-contract.ts'
 import { statusRoutes } from './status-routes.ts'
 import { refuseStrangers } from './strangers.ts'
+import type { TokensApi } from './tokens/token-contract.ts'
+import { tokenRoutes } from './tokens/token-routes.ts'
 import { leaveUnread } from './unread-body.ts'
+import type { WorkspaceApi } from './workspace-contract.ts'
 
-export interface AppOptions {
-  readonly runs: RunsApi
-  readonly statuses: StatusApi
-  readonly assets: AssetsApi
-  readonly schedules: SchedulesApi
-  readonly sensors: SensorsApi
-  readonly backfills: BackfillsApi
-  readonly whys: WhyApi
-  readonly retention: RetentionApi
-  /** A caller that has this token may do everything. */
-  readonly token: string
+export interface AppOptions extends WorkspaceApi {
+  /** Decides who calls. */
+  readonly access: Access
+  /** Counts calls that are refused. */
+  readonly refused?: Pick<RefusedCalls, 'notice'>
+  readonly tokens: TokensApi
   /** Names that this server goes by. */
   readonly hosts: readonly string[]
   /** Differs with every start of the server. */
@@ -40,59 +33,81 @@ export interface AppOptions {
   /** Lets another process lead. Absent for a server, which leads until it is stopped. */
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
-  readonly workers?: Hono
+  readonly workers?: readonly Route[]
+  /** Told of every request that could not be answered because of an error of ours. */
+  readonly onTrouble?: ((error: unknown) => void) | undefined
   /** Routes for senders of messages to sensors, which are known by their signatures. */
-  readonly hooks?: Hono
+  readonly hooks?: readonly Route[]
+  /** Routes for programs that watch the server. */
+  readonly probes?: readonly Route[]
 }
 
-/** The whole API of a server on one machine: refuses strangers first, then routes. */
+/** Every route of a server. There are no others: the router is made from this list. */
+export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[] {
+  return [
+    ...(options.hooks ?? []),
+    ...serverRoutes(options),
+    ...(options.probes ?? []),
+    ...(options.workers ?? []),
+    ...runRoutes(options.runs),
+    ...statusRoutes(options.statuses),
+    ...assetRoutes(options.assets),
+    ...scheduleRoutes(options.schedules),
+    ...sensorRoutes(options.sensors),
+    ...backfillRoutes(options.backfills),
+    ...whyRoutes(options.whys),
+    ...retentionRoutes(options.retention),
+    ...tokenRoutes(options.tokens),
+  ]
+}
+
+/** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */
 export function localApp(options: AppOptions): Hono {
-  const { runs, assets, statuses, schedules, sensors, backfills, whys, token, hosts, instance, handOver, workers, hooks } =
-    options
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  app.notFound((c) =>
-    problemResponse(new ServoError('not_found', 'no_such_route', `route ${c.req.method} ${c.req.path} not found`)),
-  )
+  const { access, hosts, refused, onTrouble } = options
+  const routes = routesOf(options)
+  const isForSenders = ({ needs }: Route): boolean => needs === 'signature'
+  const app = emptyRouter()
+  app.use(noteRoute)
   app.use(leaveUnread)
   // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.
-  if (hooks !== undefined) app.route('/', hooks)
+  // Refusals of messages are counted with the sensors that they protect.
+  addRoutes(app, routes.filter(isForSenders), { access })
   app.use(async (c, next) => {
-    refuseStrangers(c.req.raw.headers, hosts)
     await next()
+    // A caller that hangs up is no trouble of ours.
+    const trouble = c.error === undefined || c.req.raw.signal.aborted ? undefined : logged(c.req.raw, c.error)
+    if (trouble !== undefined) onTrouble?.(trouble)
   })
-  app.get('/health/live', (c) => c.json({ ok: true, instance }))
-  app.use('/api/*', refuseUnknownParameters)
-  if (workers !== undefined) app.route('/', workers)
-  app.use('/api/*', async (c, next) => {
-    if (!isToken(c.req.header('authorization'), token)) {
-      throw new ServoError('invalid', 'unauthenticated', 'this needs the token of the server', {
-        hint: 'Send it as Authorization: Bearer …; the servo command does.',
-      })
+  app.use(async (c, next) => {
+    try {
+      refuseStrangers(c.req.raw.headers, hosts)
+    } catch (error) {
+      refused?.notice(error, 'by Host or Origin')
+      throw error
     }
     await next()
   })
-  app.post('/api/v1/orchestration/leader/hand-over', (c) => {
-    if (handOver === undefined) {
-      throw new ServoError('conflict', 'stays', 'this server leads until it is stopped', { hint: 'Stop it first.' })
-    }
-    handOver()
-    return c.json({ ok: true }, 202)
-  })
-  app.route('/', runRoutes(runs, userOf))
-  app.route('/', statusRoutes(statuses))
-  app.route('/', assetRoutes(assets, userOf))
-  app.route('/', scheduleRoutes(schedules, userOf))
-  app.route('/', sensorRoutes(sensors, userOf))
-  app.route('/', backfillRoutes(backfills, userOf))
-  app.route('/', whyRoutes(whys))
-  app.route('/', retentionRoutes(options.retention, userOf))
+  addRoutes(
+    app,
+    routes.filter((each) => !isForSenders(each)),
+    { access, ...(refused !== undefined && { onFailed: refused.notice }) },
+  )
   return app
 }
 
-/** The user to put on record. On one machine a caller that has the token is believed. */
-const userOf = (request: Request): string => request.headers.get('x-servo-user')?.slice(0, 200) || 'local'
-
-function isToken(header: string | undefined, token: string): boolean {
-  return isSameToken(header?.startsWith('Bearer ') ? header.slice('Bearer '.length) : '', token)
-}
+/** Routes about the process itself. */
+const serverRoutes = ({ instance, handOver }: Pick<AppOptions, 'instance' | 'handOver'>): Route[] => [
+  openRoute({ method: 'GET', path: '/health/live', query: 'ignored', handle: () => ({ ok: true, instance }) }),
+  route({
+    method: 'POST',
+    path: `${BASE}/leader/hand-over`,
+    needs: 'admin',
+    statuses: [202],
+    handle: () => {
+      if (handOver === undefined)
+        throw new ServoError('conflict', 'stays', 'this server leads until it is stopped', { hint: 'Stop it first.' })
+      handOver()
+      return { ok: true }
+    },
+  }),
+]

@@ -1,9 +1,6 @@
-import { Hono } from 'hono'
 import { z } from 'zod'
 import { type AssetsApi, keysBody, reportBody, wipeBody } from './asset-contract.ts'
-import { problemResponse } from './problem.ts'
-import { readBody } from './read-body.ts'
-import { takes } from './request/parameters.ts'
+import { answer, BASE, type Route, route } from './routing/route.ts'
 
 const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(10_000).default(1_000),
@@ -13,40 +10,66 @@ const pageQuery = z.object({
 /** May be repeated, so the handlers read all of it. */
 const selectQuery = z.object({ select: z.string().optional() })
 
-/** Routes for assets, reports about them from outside, and the keys of dynamic partitions. The caller was authenticated before. */
-export function assetRoutes(service: AssetsApi, userOf: (request: Request) => string): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const assets = '/api/v1/orchestration/assets'
-  const keys = '/api/v1/orchestration/partitions/sets/:set/keys'
+const assets = `${BASE}/assets` as const
+const keys = `${BASE}/partitions/sets/:set/keys` as const
 
-  app.get(assets, takes(pageQuery.extend(selectQuery.shape)), async (c) =>
-    c.json(await service.list({ ...c.var.query, select: c.req.queries('select') ?? [] })),
-  )
-
-  app.get(`${assets}/graph`, takes(selectQuery), async (c) => c.json(await service.graph(c.req.queries('select') ?? [])))
-
-  app.get(`${assets}/:key`, async (c) => c.json(await service.get(keyOf(c.req.param('key')))))
-
-  app.post(`${assets}/:key/materializations`, async (c) => {
-    const body = await readBody(c.req.raw, reportBody)
-    return c.json(await service.report(keyOf(c.req.param('key')), body, userOf(c.req.raw)), 202)
-  })
-
-  app.post(`${assets}/:key/wipe`, async (c) => {
-    const body = await readBody(c.req.raw, wipeBody)
-    return c.json(await service.wipe(keyOf(c.req.param('key')), body, userOf(c.req.raw)), body.dry_run ? 200 : 202)
-  })
-
-  app.get(keys, takes(pageQuery), async (c) => c.json(await service.keys(c.req.param('set'), c.var.query)))
-
-  app.post(keys, async (c) => {
-    const body = await readBody(c.req.raw, keysBody)
-    return c.json(await service.changeKeys(c.req.param('set'), body, userOf(c.req.raw)), 202)
-  })
-
-  return app
-}
+/** Routes for assets, reports about them from outside, and the keys of dynamic partitions. */
+export const assetRoutes = (service: AssetsApi): Route[] => [
+  route({
+    method: 'GET',
+    path: assets,
+    needs: 'viewer',
+    query: pageQuery.extend(selectQuery.shape),
+    handle: ({ query, repeated }) => service.list({ ...query, select: repeated('select') ?? [] }),
+  }),
+  route({
+    method: 'GET',
+    path: `${assets}/graph`,
+    needs: 'viewer',
+    query: selectQuery,
+    handle: ({ repeated }) => service.graph(repeated('select') ?? []),
+  }),
+  route({
+    method: 'GET',
+    path: `${assets}/:key`,
+    needs: 'viewer',
+    handle: ({ params }) => service.get(assetKeyOf(params.key)),
+  }),
+  route({
+    method: 'POST',
+    path: `${assets}/:key/materializations`,
+    needs: 'operator',
+    body: reportBody,
+    statuses: [202],
+    handle: ({ params, body, by }) => service.report(assetKeyOf(params.key), body, by.name),
+  }),
+  route({
+    method: 'POST',
+    path: `${assets}/:key/wipe`,
+    needs: 'operator',
+    body: wipeBody,
+    statuses: [202, 200],
+    handle: async ({ params, body, by }) => {
+      const wiped = await service.wipe(assetKeyOf(params.key), body, by.name)
+      return answer(wiped, body.dry_run ? 200 : 202)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: keys,
+    needs: 'viewer',
+    query: pageQuery,
+    handle: ({ params, query }) => service.keys(params.set, query),
+  }),
+  route({
+    method: 'POST',
+    path: keys,
+    needs: 'operator',
+    body: keysBody,
+    statuses: [202],
+    handle: ({ params, body, by }) => service.changeKeys(params.set, body, by.name),
+  }),
+]
 
 /** A slash in front belongs to no key: it distinguishes an asset called `graph` from the graph. */
-const keyOf = (written: string): string => written.replace(/^\//, '')
+export const assetKeyOf = (written: string): string => written.replace(/^\//, '')

@@ -51,7 +51,9 @@ const statusOfKind: Record<ErrorKind, number> = {
 const statusOfCode: Readonly<Record<string, number>> = {
   unauthenticated: 401,
   token_expired: 401,
+  token_revoked: 401,
   forbidden: 403,
+  not_permitted: 403,
   wrong_attempt: 403,
   bad_signature: 401,
   old_timestamp: 401,
@@ -114,6 +116,15 @@ export function problemResponse(error: unknown): Response {
   if (problem.status === 503) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
+}
+
+/** What the server logs about a request that it could not answer; undefined if the answer tells the caller all there is to say. */
+export function logged({ method, url }: Pick<Request, 'method' | 'url'>, error: unknown): ServoError | undefined {
+  if (isServoError(error) && error.kind !== 'bug' && error.kind !== 'corrupt') return undefined
+  const stack = error instanceof Error && error.stack !== undefined ? error.stack : messageOf(error)
+  return new ServoError('bug', 'internal', `${method} ${new URL(url).pathname} could not be answered: ${stack}`, {
+    cause: error,
+  })
 }
 
 /** Set where only a person can help. */

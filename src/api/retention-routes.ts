@@ -1,25 +1,22 @@
-import { Hono } from 'hono'
-import { problemResponse } from './problem.ts'
-import { readBody } from './read-body.ts'
+import { assetKeyOf } from './asset-routes.ts'
 import { collectBody, purgeBody, type RetentionApi } from './retention-contract.ts'
+import { BASE, type Route, route } from './routing/route.ts'
 
-/** Routes that remove stored values. The caller was authenticated before. */
-export function retentionRoutes(service: RetentionApi, userOf: (request: Request) => string): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const base = '/api/v1/orchestration'
-
-  app.get(`${base}/storage`, async (c) => c.json(await service.storage()))
-
-  app.post(`${base}/retention/collect`, async (c) => {
-    const body = await readBody(c.req.raw, collectBody)
-    return c.json(await service.collect(body, userOf(c.req.raw)))
-  })
-
-  app.post(`${base}/assets/:key/purge`, async (c) => {
-    const body = await readBody(c.req.raw, purgeBody)
-    return c.json(await service.purge(c.req.param('key').replace(/^\//, ''), body, userOf(c.req.raw)))
-  })
-
-  return app
-}
+/** Routes about room on the disk, and those that remove stored values. What they remove is gone, so only an administrator may. */
+export const retentionRoutes = (service: RetentionApi): Route[] => [
+  route({ method: 'GET', path: `${BASE}/storage`, needs: 'viewer', handle: () => service.storage() }),
+  route({
+    method: 'POST',
+    path: `${BASE}/retention/collect`,
+    needs: 'admin',
+    body: collectBody,
+    handle: ({ body, by }) => service.collect(body, by.name),
+  }),
+  route({
+    method: 'POST',
+    path: `${BASE}/assets/:key/purge`,
+    needs: 'admin',
+    body: purgeBody,
+    handle: ({ params, body, by }) => service.purge(assetKeyOf(params.key), body, by.name),
+  }),
+]

@@ -1,12 +1,9 @@
-import { Hono } from 'hono'
 import { z } from 'zod'
 import { runStates } from '../domain/runs/runs.table.ts'
 import { triggerTypes } from '../domain/runs/trigger.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { id, timestamp } from '../model/envelope.ts'
-import { problemResponse } from './problem.ts'
-import { readBody } from './read-body.ts'
-import { takes } from './request/parameters.ts'
+import { BASE, type Route, route } from './routing/route.ts'
 import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './run-contract.ts'
 
 const listQuery = z.object({
@@ -20,44 +17,66 @@ const listQuery = z.object({
 })
 const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 
-/** Routes for runs: request, list, show, follow, cancel and rerun. The caller was authenticated before. */
-export function runRoutes(service: RunsApi, userOf: (request: Request) => string): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const runs = '/api/v1/orchestration/runs'
+const runs = `${BASE}/runs` as const
+const run = `${runs}/:run_id` as const
 
-  app.post(runs, async (c) => {
-    const body = await readBody(c.req.raw, newRunBody)
-    return c.json(await service.request(body, userOf(c.req.raw), traceparentOf(c.req.header('traceparent'))), 202)
-  })
-
-  app.post(`${runs}/preview`, async (c) => c.json(await service.preview(await readBody(c.req.raw, previewBody))))
-
-  app.get(runs, takes(listQuery), async (c) => c.json(await service.page(c.var.query)))
-
-  app.get(`${runs}/:run_id`, async (c) => c.json(await service.get(c.req.param('run_id'))))
-
-  app.post(`${runs}/:run_id/cancel`, async (c) => {
-    const { reason } = await readBody(c.req.raw, cancelBody)
-    return c.json(await service.cancel(c.req.param('run_id'), userOf(c.req.raw), reason), 202)
-  })
-
-  app.post(`${runs}/:run_id/rerun`, async (c) => {
-    const body = await readBody(c.req.raw, rerunBody)
-    return c.json(
-      await service.rerun(c.req.param('run_id'), body, userOf(c.req.raw), traceparentOf(c.req.header('traceparent'))),
-      202,
-    )
-  })
-
-  app.get(`${runs}/:run_id/logs`, takes(logQuery), (c) => lines(service.logs(c.req.param('run_id'), c.var.query)))
-
-  app.get(`${runs}/:run_id/durations`, async (c) => c.json(await service.durations(c.req.param('run_id'))))
-
-  app.get(`${runs}/:run_id/follow`, (c) => lines(service.follow(c.req.param('run_id'), c.req.raw.signal)))
-
-  return app
-}
+/** Routes for runs: request, list, show, follow, cancel and rerun. */
+export const runRoutes = (service: RunsApi): Route[] => [
+  route({
+    method: 'POST',
+    path: runs,
+    needs: 'operator',
+    body: newRunBody,
+    statuses: [202],
+    handle: ({ body, by, request }) => service.request(body, by.name, traceparentOf(request.headers.get('traceparent'))),
+  }),
+  // It records nothing.
+  route({
+    method: 'POST',
+    path: `${runs}/preview`,
+    needs: 'viewer',
+    body: previewBody,
+    handle: ({ body }) => service.preview(body),
+  }),
+  route({ method: 'GET', path: runs, needs: 'viewer', query: listQuery, handle: ({ query }) => service.page(query) }),
+  route({ method: 'GET', path: run, needs: 'viewer', handle: ({ params }) => service.get(params.run_id) }),
+  route({
+    method: 'POST',
+    path: `${run}/cancel`,
+    needs: 'operator',
+    body: cancelBody,
+    statuses: [202],
+    handle: ({ params, body, by }) => service.cancel(params.run_id, by.name, body.reason),
+  }),
+  route({
+    method: 'POST',
+    path: `${run}/rerun`,
+    needs: 'operator',
+    body: rerunBody,
+    statuses: [202],
+    handle: ({ params, body, by, request }) =>
+      service.rerun(params.run_id, body, by.name, traceparentOf(request.headers.get('traceparent'))),
+  }),
+  route({
+    method: 'GET',
+    path: `${run}/logs`,
+    needs: 'viewer',
+    query: logQuery,
+    handle: ({ params, query }) => lines(service.logs(params.run_id, query)),
+  }),
+  route({
+    method: 'GET',
+    path: `${run}/durations`,
+    needs: 'viewer',
+    handle: ({ params }) => service.durations(params.run_id),
+  }),
+  route({
+    method: 'GET',
+    path: `${run}/follow`,
+    needs: 'viewer',
+    handle: ({ params, request }) => lines(service.follow(params.run_id, request.signal)),
+  }),
+]
 
 /** Sends one JSON object per line, each as soon as there is one. The first is awaited, so that an error still gets its own status. */
 async function lines(items: AsyncIterable<unknown>): Promise<Response> {

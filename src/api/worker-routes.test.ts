@@ -4,7 +4,9 @@ import { attemptId, dispatchId, queueSafeId } from '../domain/dispatch/dispatch-
 import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import { applied, duplicate, ignored, type Verdict, waitFor } from '../model/event.ts'
+import { machineAccess } from '../testing/machine-access.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
+import { routerOf } from './routing/router.ts'
 import { type AttemptGrant, TaskTokens } from './task-tokens.ts'
 import type { HeartbeatAnswer, StartAnswer, TaskCallbacks, WorkRequest } from './worker-contract.ts'
 import { workerRoutes } from './worker-routes.ts'
@@ -23,14 +25,16 @@ const orders = attemptOf('orders')
 class Server implements TaskCallbacks {
   readonly clock = new VirtualClock()
   readonly tokens = new TaskTokens({ keys: [{ id: 'k1', secret: sha256Bytes('k1') }], clock: this.clock })
-  readonly app = workerRoutes({
-    callbacks: this,
-    tokens: this.tokens,
-    scope,
-    clock: this.clock,
-    baseUrl: () => 'https://servo.example',
-    mayTakeWork: async (token) => token === 'worker-token',
-  })
+  readonly app = routerOf(
+    workerRoutes({
+      callbacks: this,
+      tokens: this.tokens,
+      scope,
+      clock: this.clock,
+      baseUrl: () => 'https://servo.example',
+    }),
+    machineAccess('worker-token'),
+  )
   readonly heard: unknown[] = []
   readonly listeners = new Set<() => void>()
   work: DispatchEnvelope[] = []

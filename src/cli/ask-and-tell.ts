@@ -5,6 +5,7 @@ import type { LocalComponents } from '../server/components.ts'
 import { findLeader, unlessSilent, withLeader } from './find-leader.ts'
 import { note, warn } from './output.ts'
 import { componentsOf, findProject, type ProjectFlags, refuseEmpty, servoDirOf } from './project.ts'
+import { remoteServer } from './remote/remote-server.ts'
 import { firstLine } from './show-run.ts'
 
 /** Questions can be answered from the folder too, so a server that takes long to start is not waited for. */
@@ -23,6 +24,8 @@ export async function ask<T>(
   question: (api: WorkspaceApi, leadership: Leadership) => Promise<T>,
   { ofNext = false, ofCode = ofNext }: { ofCode?: boolean; ofNext?: boolean } = {},
 ): Promise<T> {
+  const remote = remoteServer(flags)
+  if (remote !== undefined) return await unlessNotLoaded(flags, remote, 'answers', () => question(remote, 'answers'))
   const projectDir = findProject(flags)
   const components = await componentsOf(projectDir)
   let isSilent = false
@@ -32,7 +35,10 @@ export async function ask<T>(
     note('the server does not answer; reading the state from disk')
     return undefined
   })
-  if (leader !== undefined) return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
+  if (leader !== undefined) {
+    if (ofCode) await refuseNeverLoaded(leader)
+    return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
+  }
   if (!ofNext) refuseEmpty(servoDirOf(projectDir))
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const code = ofCode ? await loadCode(projectDir, components) : undefined
@@ -66,31 +72,59 @@ async function unlessNotLoaded<T>(
   }
 }
 
-/** Says so if the project cannot be loaded. Call when nothing is found: what the project declares is on record once it was loaded. */
-export async function isNotLoaded(flags: ProjectFlags, { schedules }: WorkspaceApi, leader: Leadership): Promise<boolean> {
-  if (leader !== 'answers') {
-    const projectDir = findProject(flags)
-    const code = await loadCode(projectDir, await componentsOf(projectDir))
-    if (typeof code === 'string') sayNotLoaded(code)
-    return typeof code === 'string'
+/**
+ * Says so if the project cannot be loaded, and refuses one that never could. Call when nothing is found: what the project declares is on
+ * record once it was loaded.
+ */
+export async function isNotLoaded(flags: ProjectFlags, api: WorkspaceApi, leader: Leadership): Promise<boolean> {
+  if (leader === 'answers') {
+    const outage = await refuseNeverLoaded(api)
+    if (outage !== null) note(`${outage}. This shows the last version that loaded.`)
+    return outage !== null
   }
-  const { outage } = await schedules.automation()
-  if (outage !== null) note(`${outage}. This shows the last version that loaded.`)
-  return outage !== null
+  const projectDir = findProject(flags)
+  const code = await loadCode(projectDir, await componentsOf(projectDir))
+  if (typeof code !== 'string') return false
+  if (!(await hasAssets(api))) throw notLoaded(code)
+  sayNotLoaded(code)
+  return true
+}
+
+/** Refuses a question to a server that never had anything to answer with. Returns why code cannot be evaluated now, if it cannot. */
+async function refuseNeverLoaded(leader: WorkspaceApi): Promise<string | null> {
+  const { outage } = await leader.schedules.automation()
+  if (outage !== null && !(await hasAssets(leader))) throw new ServoError('invalid', 'not_loaded', outage, { hint: CORRECT_IT })
+  return outage
+}
+
+interface Telling {
+  /** The command is about the code: without a leader the project is loaded and recorded first, as `servo run` does. */
+  readonly ofCode?: boolean
+  /** Why the command makes no sense without a leader. */
+  readonly needsServer?: () => ServoError
 }
 
 /** Gives a command to the leader of the project or, without one, leads for as long as the command takes. */
-export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, isLive: boolean) => Promise<T>): Promise<T> {
+export async function tell<T>(
+  flags: ProjectFlags,
+  command: (api: WorkspaceApi, isLive: boolean) => Promise<T>,
+  { ofCode = false, needsServer }: Telling = {},
+): Promise<T> {
+  const remote = remoteServer(flags)
+  if (remote !== undefined) return await command(remote, true)
   const projectDir = findProject(flags)
-  refuseEmpty(servoDirOf(projectDir))
+  if (!ofCode) refuseEmpty(servoDirOf(projectDir))
   const components = await componentsOf(projectDir)
   const asked = await withLeader(
     components,
     (leader) => command(leader, true),
     async (lease, name) => {
       try {
+        if (needsServer !== undefined) throw needsServer()
+        const code = ofCode ? await loadCode(projectDir, components) : undefined
+        if (typeof code === 'string') throw notLoaded(code)
         const { leadBriefly } = await import('../server/brief-leader.ts')
-        return await leadBriefly(components, lease, name, (api) => command(api, false), warn)
+        return await leadBriefly(components, { lease, name, project: code, onTrouble: warn }, (api) => command(api, false))
       } finally {
         await lease.release()
       }
@@ -101,8 +135,10 @@ export async function tell<T>(flags: ProjectFlags, command: (api: WorkspaceApi, 
 
 const notLoaded = (why: string): ServoError =>
   new ServoError('invalid', 'not_loaded', `the project cannot be loaded: ${why}`, {
-    hint: 'Correct that first. servo check lists every problem.',
+    hint: CORRECT_IT,
   })
+
+const CORRECT_IT = 'Correct that first. servo check lists every problem.'
 
 const sayNotLoaded = (why: string): void =>
   note(`the project cannot be loaded (${why}); this shows the last version that loaded`)

@@ -41,16 +41,21 @@ const GAP = '  '
 
 const lineWidth = (widths: readonly number[]): number => widths.reduce((sum, width) => sum + width + GAP.length, -GAP.length)
 
-/** A time as tables show it, at the beginning of a cell or after a word; and an id such as `run_nqii76vp`. */
+/** A time as tables show it, at the beginning of a cell or after a word. */
 const WITH_TIME = /^(?:\w+ )?\d{4}-\d\d-\d\d \d\d:\d\d(?::\d\d)?/
-const ID = /^[a-z]+_[a-z2-7]{8,26}$/
+/** `run_nqii76vp`, `mat_01M7P56TB7CYWWNAJW2FK8YS2X`, `manual:01M7P56HQW11T8B4EP8TM2KC8K`, or a UUID. */
+const ID = /^(?:[a-z]+_[a-z2-7]{8,26}|(?:[a-z]+[_:])?[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i
+const ISO_TIME = /^\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|[+-][\d:]+)?$/
 /** One word, such as a state. */
 const WORD = /^[a-z]{1,12}$/i
+
+/** True for text that says something else when it is cut: an id, or a time. */
+export const isWhole = (text: string): boolean => ID.test(text) || ISO_TIME.test(text)
 
 /** How much of a cell must stay. A number, a time or an id that is cut is another one, or none. */
 function floorOf({ text, right }: Cell, place: number): number {
   const width = widthOf(text)
-  if (right || ID.test(text) || WORD.test(text)) return width
+  if (right || isWhole(text) || WORD.test(text)) return width
   const [time = ''] = WITH_TIME.exec(text) ?? []
   // The mark of what was cut stands behind the time.
   const whole = time === '' ? 0 : Math.min(width, time.length + 1)

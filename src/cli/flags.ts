@@ -25,6 +25,10 @@ export function wholeNumber(flag: string, text: string, { min, max }: { min: num
 export const limitFlag = (text: string | undefined, usual = 50): number =>
   text === undefined ? usual : wholeNumber('--limit', text, { min: 1, max: 1_000 })
 
+/** The port of a server; undefined for the usual one. */
+export const portFlag = (text: string | undefined): number | undefined =>
+  text === undefined ? undefined : wholeNumber('--port', text, { min: 0, max: 65_535 })
+
 /** Far beyond what a machine can run at a time: a slip of the finger must not start a million processes. */
 const MAX_CONCURRENCY = 1_000
 

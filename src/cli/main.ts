@@ -8,6 +8,7 @@ import { partitionCommands } from './arguments/partition-commands.ts'
 import { runCommands } from './arguments/run-commands.ts'
 import { shellCommands } from './arguments/shell-commands.ts'
 import { cronCommands, stateCommands } from './arguments/state-commands.ts'
+import { tokenCommands } from './arguments/token-commands.ts'
 import { wrongUse } from './arguments/wrong-use.ts'
 import { chosenFields, commandIn, joinFields } from './json/chosen-fields.ts'
 import { colours, echoShortly, fail, speakJson, speaksJson, watchOutput } from './output.ts'
@@ -23,7 +24,7 @@ export async function main(args: readonly string[]): Promise<void> {
   try {
     await program.parseAsync(joinFields(program, args), { from: 'user' })
   } catch (error) {
-    const expanded = (refused: unknown): unknown => unlessExpanded(commandIn(program, args), refused)
+    const expanded = (refused: unknown): unknown => unlessExpanded(commandIn(program, args), args, refused)
     if (!(error instanceof CommanderError)) fail(expanded(error))
     // Help and the version are not errors.
     else if (error.exitCode === 0) process.exitCode = 0
@@ -76,6 +77,7 @@ Exit codes: 0 success, 1 a run or a check failed, 2 wrong use, 3 something is un
   assetCommands(program)
   partitionCommands(program)
   automationCommands(program)
+  tokenCommands(program)
   stateCommands(program)
   cronCommands(program)
   shellCommands(program)

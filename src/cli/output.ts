@@ -1,6 +1,7 @@
 import pc from 'picocolors'
 import type { Colors } from 'picocolors/types.js'
 import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/error.ts'
+import { STATE_MOVED } from '../ports/state-moved.ts'
 import { type Cell, tableRows } from './columns.ts'
 import { pickFields } from './json/chosen-fields.ts'
 import { withoutInternals } from './json/internals.ts'
@@ -8,9 +9,9 @@ import { withoutInternals } from './json/internals.ts'
 /** 0 is fine, 1 is "done, and not fine": a run that failed, a file that is damaged. With 2 and 3 nothing was done. */
 const exitCodes: Record<ErrorKind, number> = { invalid: 2, not_found: 2, conflict: 2, corrupt: 1, unavailable: 3, bug: 4 }
 
-/** A leader that was replaced is not a mistake of its user: a supervisor may start it again. */
+/** A leader that was replaced, or whose state is gone, is not a mistake of its user: a supervisor may start it again. */
 export const exitCodeOf = (kind: ErrorKind, code: string): number =>
-  code === 'deposed' ? exitCodes.unavailable : exitCodes[kind]
+  code === 'deposed' || code === STATE_MOVED ? exitCodes.unavailable : exitCodes[kind]
 
 /** Colours for a stream that shows them. Pipes, files and CI get none, unless FORCE_COLOR is set. */
 function coloursOf(stream: NodeJS.WriteStream): Colors {
@@ -62,16 +63,39 @@ export const chosenColumns = (): readonly string[] | undefined => fields
 /** Longer than any name, and most paths. */
 const MOST_ECHOED = 200
 const ECHOED = 60
+let longArgs: readonly string[] = []
 let longWords: readonly string[] = []
 /** These are the arguments of the command: of very long ones errors repeat only the beginning. */
 export function echoShortly(args: readonly string[]): void {
   const words = args.flatMap((arg) => [arg, ...arg.split(/=|\.\./)])
+  longArgs = args.filter((arg) => arg.length > MOST_ECHOED)
   longWords = words.filter((word) => word.length > MOST_ECHOED).sort((a, b) => b.length - a.length)
 }
 
+const LONG_PART = new RegExp(`[^\\s"'\`]{${MOST_ECHOED + 1},}`, 'g')
+
 /** A text for the user, with the beginning of a very long argument instead of all of it. */
-export const shortly = (text: string): string =>
-  longWords.reduce((cut, word) => cut.replaceAll(word, () => `${word.slice(0, ECHOED).toWellFormed()}…`), text)
+export function shortly(text: string): string {
+  if (longArgs.length === 0) return text
+  const beginning = (word: string): string => `${word.slice(0, ECHOED).toWellFormed()}…`
+  const isEchoed = (part: string): boolean => longArgs.some((arg) => arg.includes(part.slice(0, MOST_ECHOED)))
+  const cut = longWords.reduce((left, word) => left.replaceAll(word, () => beginning(word)), text)
+  // A name in a query or in a selection is part of an argument.
+  return cut.replace(LONG_PART, (part) => (isEchoed(part) ? beginning(part) : part))
+}
+
+/** Takes what is told besides answers. */
+export interface LogSink {
+  info(message: string, fields?: object): void
+  warn(message: string, fields?: object): void
+  error(message: string, fields?: object): void
+}
+
+let log: LogSink | undefined
+/** From now on errors, warnings and notes go to this log. */
+export function logInstead(to: LogSink): void {
+  log = to
+}
 
 /** Prints what went wrong and what to do, and sets the exit code. No stack: that is for SERVO_DEBUG=1. */
 export function fail(thrown: unknown): void {
@@ -80,7 +104,8 @@ export function fail(thrown: unknown): void {
   const { kind, code, hint: given } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
   const [message, hint] = [shortly(messageOf(error)), given === undefined ? undefined : shortly(given)]
   process.exitCode = exitCodeOf(kind, code)
-  if (json) complain(JSON.stringify({ error: { kind, code, message, hint } }))
+  if (log !== undefined) log.error(message, { code, hint })
+  else if (json) complain(JSON.stringify({ error: { kind, code, message, hint } }))
   else {
     complain(`${errorColours.red('error:')} ${printable(message)}`)
     if (hint !== undefined) complain(`${errorColours.cyan('hint:')} ${printable(hint)}`)
@@ -94,6 +119,7 @@ const SYSTEM_HINTS: Readonly<Record<string, string>> = {
   EROFS: 'The disk is read-only. Copy the project to another.',
   ENOSPC: 'The disk is full. Free some space.',
   ENOTDIR: 'A file is where a folder should be. Move it away.',
+  ENAMETOOLONG: 'Use shorter names.',
   EEXIST: 'A file is where a folder should be. Move it away.',
 }
 
@@ -109,6 +135,10 @@ function ofTheSystem(error: unknown): unknown {
 
 /** Prints a problem that stops nothing, but that the user should know of. */
 export function warn(error: unknown): void {
+  if (log !== undefined) {
+    log.warn(messageOf(error), isServoError(error) ? { code: error.code, hint: error.hint } : {})
+    return
+  }
   const text = json
     ? JSON.stringify({ warning: { message: messageOf(error) } })
     : `${errorColours.yellow('warning:')} ${printable(messageOf(error))}`
@@ -117,7 +147,8 @@ export function warn(error: unknown): void {
 
 /** Tells the user why nothing seems to happen, or how far to trust an answer. */
 export function note(text: string): void {
-  complain(json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text)))
+  if (log !== undefined) log.info(text)
+  else complain(json ? JSON.stringify({ note: text }) : errorColours.dim(printable(text)))
 }
 
 let isUnread = false

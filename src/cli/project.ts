@@ -7,8 +7,9 @@ import { traceparentOf } from '../lib/traceparent.ts'
 import { applyEnvFiles } from '../sdk/project/env-files.ts'
 import { configFile } from '../sdk/project/project-files.ts'
 import type { LocalComponents } from '../server/components.ts'
+import type { RemoteFlags } from './remote/remote-server.ts'
 
-export interface ProjectFlags {
+export interface ProjectFlags extends RemoteFlags {
   /** The folder of servo.config.ts. */
   project?: string
   json?: boolean

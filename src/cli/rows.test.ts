@@ -41,6 +41,19 @@ test('a line fits the screen: text is cut, a number never is', () => {
   expect(lines[1]).toBe(`${'─'.repeat(13)}  ${'─'.repeat(9)}  ${'─'.repeat(13)}`)
 })
 
+test('an id and a time are never cut, however narrow the screen is', () => {
+  const ids = [
+    'run_66z47jzb6xvhn222v3uqje2qp6',
+    'mat_01M7P56TB7CYWWNAJW2FK8YS2X',
+    '2026-11-18T01:44:11.898Z',
+    '6f1f9b0e-4c1d-4d4e-9d6f-0a3c5b7d9e1f',
+  ]
+  const texts = [...ids, 'a text that is as long as an id']
+  const show = shownTable([...texts.map((_, i) => ({ name: `c${i}`, type: 'VARCHAR' }))], 60)
+  const [, , row] = linesOf(show([texts]))
+  expect(row).toBe(`${ids.join('  ')}  a text …`)
+})
+
 test('a few rows that come in several batches stand under each other', async () => {
   async function* batches() {
     yield [['FAILED', 1, '']]

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { Plain } from '../adapters/duckdb/plain-values.ts'
 import type { QueryResult } from '../adapters/duckdb/read-only-query.ts'
-import { type Cell, cutText, fitWidths, LEAST_WIDTH, line, widestOf } from './columns.ts'
+import { type Cell, cutText, fitWidths, isWhole, LEAST_WIDTH, line, widestOf } from './columns.ts'
 import { checkFields } from './json/chosen-fields.ts'
 import { chosenColumns, colours, endWhenUnread, errorColours, printable, screenWidth } from './output.ts'
 
@@ -87,14 +87,20 @@ export function shownTable(columns: QueryResult['columns'], screen: number): (ba
   const header = columns.map(
     ({ name }, i): Cell => ({ text: tableText(name), paint: colours.bold, right: isNumber[i] === true }),
   )
-  const isWhole = columns.map(({ type }, i) => isNumber[i] === true || WHOLE.test(type))
+  const isAllWhole = columns.map(({ type }, i) => isNumber[i] === true || WHOLE.test(type))
   let widest: number[] | undefined
+  /** The width of the ids and times among the texts of each column. */
+  let wholes: number[] = []
   return (batch) => {
     const isFirst = widest === undefined
     const rows = batch.map((row) => row.map((value, i) => tableCell(value, isNumber[i] === true)))
     widest = widestOf(rows, widest ?? widestOf([header]))
     // All columns stay, because the user asked for them: what does not fit even so is for the terminal to wrap.
-    const floors = widest.map((width, i) => (isWhole[i] ? width : Math.min(width, LEAST_WIDTH)))
+    wholes = widestOf(
+      rows.map((row) => row.map((cell) => (isWhole(cell.text) ? cell : { text: '' }))),
+      wholes,
+    )
+    const floors = widest.map((width, i) => (isAllWhole[i] ? width : Math.max(wholes[i] ?? 0, Math.min(width, LEAST_WIDTH))))
     const widths = fitWidths(widest, floors, screen)
     const fitted = (row: readonly Cell[]): Cell[] =>
       row.map((cell, i) => ({ ...cell, text: cutText(cell.text, widths[i] ?? 0) }))

@@ -1,8 +1,10 @@
 import type { AssetDetail, AssetSummary, WireStatus } from '../api/asset-contract.ts'
+import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { checkState } from '../contract/reported-check.ts'
+import { isServoError } from '../lib/error.ts'
 import { counted } from '../lib/text/counted.ts'
 import { alignRows, type Cell } from './columns.ts'
-import { colours, printable } from './output.ts'
+import { colours, printable, shortly } from './output.ts'
 import { checkLine } from './results/checks.ts'
 import { localTime, shortId, stateCell } from './show-run.ts'
 
@@ -158,4 +160,17 @@ function seconds(ms: number): string {
 
 /** What is said of a selection without assets. */
 export const noAssets = (select: readonly string[]): string =>
-  select.length === 0 ? 'the project has no assets' : `no asset matches ${printable(select.join(' '))}`
+  select.length === 0 ? 'the project has no assets' : `no asset matches ${printable(shortly(select.join(' ')))}`
+
+/** What a list of runs or backfills says that has none of an asset. Assets that are gone keep their history, so an unknown one is no error. */
+export async function noneOf(what: string, asset: string | undefined, { assets }: WorkspaceApi): Promise<string> {
+  if (asset === undefined) return `no ${what} matches`
+  const isKnown = await assets.get(asset).then(
+    () => true,
+    (error: unknown) => {
+      if (!isServoError(error, 'not_found')) throw error
+      return false
+    },
+  )
+  return isKnown ? `no ${what} matches` : `no ${what} matches; asset "${printable(shortly(asset))}" is not on record`
+}

@@ -13,6 +13,7 @@ import type { Change, RecordedTick, Switch } from '../server/leader/feed.ts'
 import type { Reload } from '../server/machine/local-server.ts'
 import type { Changed } from '../server/server.ts'
 import { colours, print, printable, printJsonLine } from './output.ts'
+import { countsOf, endedOf, sizeText, stateText } from './results/backfill-counts.ts'
 import { findingLines, warningsOf } from './results/checks.ts'
 import { failureLines } from './results/failures.ts'
 import { printProblems } from './show-problems.ts'
@@ -55,6 +56,8 @@ export interface DevVoice {
   changed(change: Change): void
   /** The end of what a sensor or a condition printed. */
   printed(by: string, text: string): void
+  /** A signal came: so many tasks are running, and have so long to end. */
+  draining?(running: number, ms: number): void
   /** The number of tasks that were running. */
   stopped(running: number): void
 }
@@ -72,7 +75,7 @@ const warnings = new Map<string, number>()
 const ofBackfills = new Set<string>()
 
 /** Runs of a backfill may be thousands, and their tasks millions, so that only failures are shown besides the backfill itself. */
-function isShown(change: Change): boolean {
+export function isShown(change: Change): boolean {
   if (change.type === 'task') return change.task.state === 'FAILED' || !ofBackfills.has(change.task.run_id)
   if (change.type !== 'run' || change.run.trigger_type !== 'backfill') return true
   if (change.run.finished_at === null) ofBackfills.add(change.run.run_id)
@@ -207,14 +210,14 @@ function changeLine(change: Change): object {
 }
 
 function backfillText(backfill: Readonly<BackfillRow>): string {
-  const { backfill_id, state, total_partitions, total_chunks, state_reason: reason } = backfill
-  const { succeeded_partitions: succeeded, failed_partitions: failed } = backfill
+  const { backfill_id, state, total_partitions, total_chunks } = backfill
+  const reason = backfill.cancel_requested_at === null ? backfill.state_reason : backfill.cancel_reason
   const paint = state === 'SUCCEEDED' ? colours.green : state === 'FAILED' ? colours.red : colours.yellow
-  const isBegun = state === 'RUNNING' && succeeded + failed === 0
+  const isBegun = state === 'RUNNING' && endedOf(backfill) === 0
   const counts = isBegun
-    ? `${counted(total_partitions, 'partition')} in ${counted(total_chunks, 'run')}: ${printable(backfill.asset_selection.join(' '))}`
-    : `${succeeded} of ${counted(total_partitions, 'partition')}${failed > 0 ? `, ${failed} failed` : ''}`
-  return `${backfill_id}  ${paint(state.toLowerCase())}  ${counts}${reason === null ? '' : `: ${printable(reason)}`}`
+    ? `${sizeText(total_partitions, total_chunks)}: ${printable(backfill.asset_selection.join(' '))}`
+    : countsOf(backfill)
+  return `${backfill_id}  ${paint(stateText(backfill))}  ${counts}${reason === null ? '' : `: ${printable(reason)}`}`
 }
 
 function tickText(row: RecordedTick): string {

@@ -6,6 +6,7 @@ import type { WhyApi } from '../api/automation/why-contract.ts'
 import type { RetentionApi } from '../api/retention-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
+import type { TokensApi } from '../api/tokens/token-contract.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
@@ -15,6 +16,7 @@ import { runsClient } from './runs-client.ts'
 import { schedulesClient } from './schedules-client.ts'
 import { sensorsClient } from './sensors-client.ts'
 import { statusClient } from './status-client.ts'
+import { tokensClient } from './tokens-client.ts'
 import { whyClient } from './why-client.ts'
 
 /** A workspace whose leader is another process: the same questions, the same answers, the same errors, over HTTP. */
@@ -27,6 +29,7 @@ export class ServoClient implements WorkspaceApi {
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
   readonly retention: RetentionApi
+  readonly tokens: TokensApi
   readonly #server: Connection
 
   constructor(options: ClientOptions) {
@@ -39,6 +42,7 @@ export class ServoClient implements WorkspaceApi {
     this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
+    this.tokens = tokensClient(this.#server)
   }
 
   /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */

@@ -4,6 +4,9 @@ import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
 // Not `fetch`: a command that asks one question would spend most of its time loading it. Nor an import of `node:http`: Node
 // copies every export of a module that is imported, and some of these load `fetch`.
 const { request } = process.getBuiltinModule('node:http')
+/** Loaded only for a server elsewhere. */
+const requestOver = (url: string): typeof request =>
+  url.startsWith('https:') ? process.getBuiltinModule('node:https').request : request
 
 export interface ClientOptions {
   /** Without a slash at the end. */
@@ -38,7 +41,7 @@ export class Connection {
   async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
     const signal = AbortSignal.timeout(ANSWER_MS)
     const response = await this.#ask(method, path, { ...options, signal })
-    return JSON.parse(await textOf(response).catch((error: unknown) => this.#refuse(error, signal))) as T
+    return this.#parsed(await textOf(response).catch((error: unknown) => this.#refuse(error, signal)))
   }
 
   async isThere(instance: string): Promise<boolean> {
@@ -89,6 +92,17 @@ export class Connection {
     throw await refusalOf(response)
   }
 
+  /** Another program may answer at an address that somebody wrote down. */
+  #parsed<T>(text: string): T {
+    try {
+      return JSON.parse(text) as T
+    } catch {
+      throw new ServoError('unavailable', 'not_servo', `${this.#options.url} answers, but is no Servo server`, {
+        hint: 'Check the address: --url or SERVO_URL.',
+      })
+    }
+  }
+
   #refuse(error: unknown, signal: AbortSignal | undefined): never {
     const why = messageOf(signal?.aborted ? signal.reason : error)
     const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
@@ -107,7 +121,7 @@ interface Sent {
 
 async function send(url: string, { body, ...options }: Sent): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  request(url, options, resolve).on('error', reject).end(body)
+  requestOver(url)(url, options, resolve).on('error', reject).end(body)
   return await promise
 }
 

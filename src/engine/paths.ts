@@ -45,6 +45,8 @@ export class Paths {
   /** A copy of the newest manifest, for people and DuckDB; Servo itself never trusts it. */
   readonly manifestCopy: string
   readonly attachScript: string
+  /** The API tokens of the workspace, without their secrets. */
+  readonly tokens: string
 
   constructor(scope: Scope) {
     checkScope(scope)
@@ -56,6 +58,7 @@ export class Paths {
     this.state = `${this.root}state/orchestration/`
     this.manifestCopy = `${this.root}manifests/orchestration.manifest.json`
     this.attachScript = `${this.root}attach.sql`
+    this.tokens = `${this.root}tokens/`
   }
 
   segment(ulid: string): string {

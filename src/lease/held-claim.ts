@@ -34,6 +34,7 @@ export class HeldClaim implements HeldLease {
   #sign: Sign = FIRST_SIGN
   #unwatch: (() => void) | undefined
   #onLost: (() => void)[] = []
+  #wasMoved = false
 
   private constructor(place: ClaimPlace, number: number, { clock, periodMs }: { clock: AlarmClock; periodMs: number }) {
     this.#place = place
@@ -68,6 +69,10 @@ export class HeldClaim implements HeldLease {
 
   get isHeld(): boolean {
     return this.#state === 'held' && !this.#pauses.wasPaused
+  }
+
+  get wasMoved(): boolean {
+    return this.#state === 'lost' && this.#wasMoved
   }
 
   async confirm(): Promise<boolean> {
@@ -125,7 +130,8 @@ export class HeldClaim implements HeldLease {
     this.#enter('doubtful')
     for (;;) {
       const { newest, challenges } = this.#place.look(this.number)
-      if (newest !== this.number || this.#place.moved(this.number)) {
+      this.#wasMoved = this.#place.moved(this.number)
+      if (newest !== this.number || this.#wasMoved) {
         this.#lose()
         return
       }

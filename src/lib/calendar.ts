@@ -43,4 +43,13 @@ export function isoWeekStart(year: number, week: number): number {
   return fourth - ((weekdayOf(fourth) + 6) % 7) + (week - 1) * 7
 }
 
-export const firstDayOf = (year: number): number => dayNumber(year, 1, 1)
+const firstDays = new Map<number, number>()
+
+/** Asked for with every key of a window, so that each year is worked out once. */
+export function firstDayOf(year: number): number {
+  const known = firstDays.get(year)
+  if (known !== undefined) return known
+  const day = dayNumber(year, 1, 1)
+  firstDays.set(year, day)
+  return day
+}

@@ -44,7 +44,11 @@ export function hasErrorCode(error: unknown, code: string): boolean {
   return error instanceof Error && 'code' in error && error.code === code
 }
 
-/** The text of anything that was thrown. */
+/** The text of anything that was thrown, even if it throws when it is looked at. */
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  try {
+    return error instanceof Error ? error.message : String(error)
+  } catch {
+    return 'an error that cannot be read'
+  }
 }

@@ -33,6 +33,11 @@ export const envelopeSchema = z.object({
   event_version: count,
   /** When the server received the fact; never a worker's clock. */
   timestamp,
+  /**
+   * How far this clock is behind: events on record have later times than it shows. Facts are ordered by `timestamp` and this, so that
+   * what is recorded next is later than what is on record. Absent if the clock is not behind.
+   */
+  behind_ms: z.number().int().min(1).optional(),
   source: id,
   tenant_id: id,
   workspace_id: id,

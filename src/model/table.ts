@@ -4,15 +4,17 @@ import { type Columns, type ColumnValues, col } from './column.ts'
 /**
  * How two versions of a cold row become one, as data, so that JavaScript and SQL can both carry it out. Each group is
  * taken whole from the row that wins it: the largest (or smallest) value of `by`, compared column by column; a null
- * never wins. A group carries the columns it is picked by. Of a column in no group and outside the key the larger value stays, and
+ * never wins. Two columns in the place of one stand for the first of them that is not null. A group carries the columns it is picked by. Of a column in no group and outside the key the larger value stays, and
  * null is the smallest; so it is with `row_version`, unless a group has it.
  * Such a merge is commutative, associative and idempotent: the order in which rows meet does not matter.
  */
 export interface MergeGroup {
   readonly pick: 'largest' | 'smallest'
-  readonly by: readonly string[]
+  readonly by: readonly PickedBy[]
   readonly columns: readonly string[]
 }
+
+export type PickedBy = string | readonly [unlessNull: string, otherwise: string]
 
 /**
  * Where a table's rows live.
@@ -77,8 +79,15 @@ export function defineTable<const C extends Columns>(spec: TableSpec<C>): Table<
   }
   if (spec.storage.kind === 'cold') {
     for (const group of spec.storage.merge) {
-      for (const name of [...group.by, ...group.columns]) {
+      for (const name of [...group.by.flat(), ...group.columns]) {
         assert(name === 'row_version' || name in spec.columns, `${spec.name}: merge rule names the unknown column ${name}`)
+      }
+      for (const name of group.by) {
+        const kinds = typeof name === 'string' ? [] : name.map((each) => columns[each]?.kind)
+        assert(
+          kinds.every((kind) => kind === 'timestamp'),
+          `${spec.name}: of ${name}, one stands for the other, so both must be timestamps`,
+        )
       }
     }
   }

@@ -1,7 +1,7 @@
 import { itemAt } from '../lib/collections/item-at.ts'
 import { digitsOf, type KeyList, product } from './key-list.ts'
 import type { PartitionSet } from './partition-set.ts'
-import { points, type Spans, span } from './spans.ts'
+import { points, type Span, type Spans, span } from './spans.ts'
 
 /** Some of the partitions of a set: spans of positions or, for several dimensions, the product of spans in each. */
 export interface KeyRange extends KeyList {
@@ -61,4 +61,39 @@ export function someOf(set: PartitionSet, positions: readonly number[]): readonl
       positionsIn(set, position).map((digit) => span(digit, digit)),
     ),
   )
+}
+
+/** Where a range lies in the whole set. The last dimension varies fastest, so what is whole from some dimension on is one span for each digit before. */
+export function* spansInSet({ set, spans }: Pick<KeyRange, 'set' | 'spans'>): Iterable<Span> {
+  yield* spansFrom(
+    partsOf(set).map(({ count }) => count),
+    spans,
+    0,
+    0,
+  )
+}
+
+function* spansFrom(counts: readonly number[], spans: readonly Spans[], depth: number, base: number): Iterable<Span> {
+  const below = counts.slice(depth + 1).reduce((all, count) => all * count, 1)
+  const { list } = itemAt(spans, depth)
+  if (isWholeBelow(counts, spans, depth)) {
+    for (const { from, to } of list) yield { from: base + from * below, to: base + (to + 1) * below - 1 }
+    return
+  }
+  for (const { from, to } of list)
+    for (let digit = from; digit <= to; digit++) yield* spansFrom(counts, spans, depth + 1, base + digit * below)
+}
+
+const isWholeBelow = (counts: readonly number[], spans: readonly Spans[], depth: number): boolean =>
+  counts.every((count, i) => i <= depth || itemAt(spans, i).count === count)
+
+/** How many spans `spansInSet` has, without listing them. */
+export function spanCount({ set, spans }: Pick<KeyRange, 'set' | 'spans' | 'count'>): number {
+  const counts = partsOf(set).map(({ count }) => count)
+  let before = 1
+  for (const [depth, { list, count }] of spans.entries()) {
+    if (isWholeBelow(counts, spans, depth)) return before * list.length
+    before *= count
+  }
+  return before
 }

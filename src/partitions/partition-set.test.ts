@@ -111,6 +111,7 @@ describe('the partitions of an asset', () => {
         zone: windows.zone,
         at,
         find: at,
+        keys: (from: number, to: number) => windows.keys(from, to),
         last: () => windows.last(),
         count: () => 1_000,
         positionOf: (key: string) => windows.positionOf(key),

@@ -56,10 +56,48 @@ export const span = (from: number, to: number): Spans => spans([{ from, to }])
 export const points = (positions: readonly number[]): Spans =>
   spans(positions.map((position) => ({ from: position, to: position })))
 
+/** Joins positions that come in ascending order, so that only the edges of neighbours take room. */
+export class Neighbours {
+  readonly list: { from: number; to: number }[] = []
+
+  add(position: number): void {
+    const last = this.list.at(-1)
+    if (last?.to === position - 1) last.to = position
+    else this.list.push({ from: position, to: position })
+  }
+
+  /** True if some position of the span is among them. */
+  meets({ from, to }: Span): boolean {
+    const next = this.list[countWhile(this.list.length, (i) => itemAt(this.list, i).to < from)]
+    return next !== undefined && next.from <= to
+  }
+}
+
 export function union(all: readonly Spans[]): Spans {
   const [first, second] = all
   return first !== undefined && second === undefined ? first : spans(all.flatMap(({ list }) => list))
 }
+
+/**
+ * All of them together. They are merged as they come, so that many that overlap or touch take no more room than what is left of them.
+ * Undefined if there are more than `most`.
+ */
+export function gathered(parts: Iterable<readonly Span[]>, most = Number.POSITIVE_INFINITY): Spans | undefined {
+  let merged: readonly Span[] = []
+  let next: Span[] = []
+  let count = 0
+  for (const part of parts) {
+    count += part.length
+    if (count > most) return undefined
+    for (const each of part) next.push(each)
+    if (next.length < Math.max(UNMERGED, merged.length)) continue
+    merged = spans([...merged, ...next]).list
+    next = []
+  }
+  return spans([...merged, ...next])
+}
+
+const UNMERGED = 65_536
 
 export function intersection(a: Spans, b: Spans): Spans {
   const both: Span[] = []

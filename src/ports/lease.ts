@@ -59,6 +59,8 @@ export interface HeldLease {
    * kept before.
    */
   keep(text: string): Promise<void>
+  /** True if it was lost because the place that it stands in was moved, replaced or deleted. */
+  readonly wasMoved: boolean
   /** Called once, when the lease turns out to be lost. Not called for a release. */
   onLost(call: () => void): void
   /** Gives it up, so that the next claim succeeds at once. */

@@ -98,7 +98,7 @@ describe('an error that code threw', () => {
         throw new Error('no')
       },
     }
-    expect(causeOf(odd)).toBe('{"id":"10","seen":{"a":[1]},"when":"1970-01-01T00:00:00.000Z"}')
+    expect(causeOf(odd)).toBe('{"id":"10","seen":{"a":[1]},"when":"1970-01-01T00:00:00.000Z","broken":"[unreadable: no]"}')
   })
 
   test('keeps the innermost of a long chain of causes, and counts those in the middle', () => {
@@ -151,7 +151,7 @@ describe('an error that code threw', () => {
       },
     )
     expect(described(hostile).message).toContain(
-      'a value of type object was thrown instead of an Error. Write throw new Error("what went wrong"), so that the report has a stack.',
+      '"[unreadable: do not look]" was thrown instead of an Error. Write throw new Error("what went wrong"), so that the report has a stack.',
     )
     const error = new Error('mine')
     for (const name of ['cause', 'code', 'name', 'stack'])

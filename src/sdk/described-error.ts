@@ -56,7 +56,7 @@ function causesOf(thrown: unknown, describing: DescribingErrors): ErrorBehind[] 
       return
     }
     if (cause !== undefined && cause !== null && !isRepeated(error, cause)) add(cause, 'cause', depth)
-    if (isErrorLike(error) && Array.isArray(errors)) for (const each of errors) add(each, 'error', depth)
+    if (isErrorLike(error)) for (const each of listed(errors)) add(each, 'error', depth)
   }
   const add = (error: unknown, as: ErrorBehind['as'], depth: number): void => {
     if (found.length >= MAX_CAUSES || (typeof error === 'object' && seen.has(error))) return
@@ -84,6 +84,15 @@ function causesOf(thrown: unknown, describing: DescribingErrors): ErrorBehind[] 
   }
   visit(thrown, 1)
   return found
+}
+
+/** The first of a list, which may throw when it is looked at. */
+function listed(errors: unknown): unknown[] {
+  try {
+    return Array.isArray(errors) ? errors.slice(0, MAX_CAUSES) : []
+  } catch {
+    return []
+  }
 }
 
 /** An error of Servo that explains another has its message already. */
@@ -140,7 +149,7 @@ const isErrorLike = (thrown: unknown): thrown is object =>
 /** A member of something that may throw when it is looked at. */
 function member(value: unknown, name: string): unknown {
   try {
-    return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+    return (typeof value === 'object' && value !== null) || typeof value === 'function' ? Reflect.get(value, name) : undefined
   } catch {
     return undefined
   }
@@ -151,7 +160,8 @@ function typeOf(error: object): string {
   if (typeof name === 'string' && name !== '' && name !== 'Error') return name
   // Many classes of errors do not set their name.
   const its: unknown = member(error, 'constructor')
-  return typeof its === 'function' && its.name !== '' && its.name !== 'Object' ? its.name : 'Error'
+  const own = typeof its === 'function' ? member(its, 'name') : undefined
+  return typeof own === 'string' && own !== '' && own !== 'Object' ? own : 'Error'
 }
 
 const SHOWN_VALUE = 500

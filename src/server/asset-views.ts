@@ -66,7 +66,7 @@ const membersOf = (value: unknown): Members => (isObject(value) ? value : {})
  */
 export function viewedAssets(rows: readonly Members[], taken: readonly string[]): ViewedAsset[] {
   const defined = new Map(rows.map(definedIn).map((each) => [each.key, each]))
-  const tables = new Set(taken.map((name) => name.toLowerCase()))
+  const tables = new Set([...taken, DATA_TABLE].map((name) => name.toLowerCase()))
   const names = new Set(tables)
   const free = (name: string): string => (names.has(name.toLowerCase()) ? free(`asset/${name}`) : name)
   const alike = alikeKeys(rows)
@@ -143,9 +143,12 @@ interface Place {
   readonly spelled: string
 }
 
+/** When a partition was last made, in the order of the record. */
+const MADE_IN = 'coalesce(s.last_materialization_order, s.last_materialization_at)'
+
 /** Creates the table of the values behind these views, in files or as they are: those of the current materializations of the assets. */
 function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' | 'TEMP '): string {
-  const newestFirst = 'ORDER BY last_materialization_at DESC NULLS LAST, last_materialization_event_id DESC NULLS LAST'
+  const newestFirst = `ORDER BY ${MADE_IN} DESC NULLS LAST, last_materialization_event_id DESC NULLS LAST`
   const known = assets.flatMap(({ key, recordedAs, ending }) =>
     recordedAs.map((recorded) => `(${[recorded, key, `.${ending}`].map(quoteText).join(', ')})`),
   )
@@ -157,21 +160,25 @@ function filesTable(assets: readonly ViewedAsset[], place: Place, temporary: '' 
   return `CREATE OR REPLACE ${temporary}TABLE servo_data AS
 WITH known(recorded_as, asset_key, ending) AS (VALUES ${known.length > 0 ? known.join(', ') : `(NULL, NULL, NULL)`}),
 newest AS (
-  SELECT known.asset_key, known.ending, s.partition_key, first(s.partition_values) AS partition_values, max(s.wiped_at) AS wiped_at,
-    first({'asset_key': s.asset_key, 'path': s.last_materialization_path, 'id': s.last_materialization_id, 'made_at': s.last_materialization_at} ${newestFirst}) AS made
+  SELECT known.asset_key, known.ending, s.partition_key, first(s.partition_values) AS partition_values, max(coalesce(s.wiped_order, s.wiped_at)) AS wiped_in,
+    first({'asset_key': s.asset_key, 'path': s.last_materialization_path, 'id': s.last_materialization_id, 'made_in': ${MADE_IN}} ${newestFirst}) AS made
   FROM partition_status AS s JOIN known ON known.recorded_as = s.asset_key GROUP BY ALL
 )
 SELECT asset_key, partition_key, partition_values, made.id AS materialization_id, made.path AS path,
   ${quoteText(place.plain)} || made.path AS file, ${quoteText(place.spelled)} || made.path AS spelled, value, bytes, sha256
 FROM newest LEFT JOIN (SELECT asset_key AS made_as, partition_key AS made_for, materialization_id AS made_by, value, bytes, sha256 FROM stored_values) AS v
   ON made_as = made.asset_key AND made_for = partition_key AND made_by = made.id
-WHERE made.id <> '' AND (wiped_at IS NULL OR wiped_at < made.made_at)
+WHERE made.id <> '' AND (wiped_in IS NULL OR wiped_in < made.made_in)
   AND (ends_with(made.path, ending) AND regexp_full_match(made.path, ${quoteText(OUTPUT_PATH)}) OR ending = '.json' AND value IS NOT NULL)
   ${impossible.join('\n  ')};`
 }
 
-/** No column of a table can be called so by accident. */
-const FILE = quoteName('servo file')
+/** Random, because DuckDB refuses a file that has a column of this name. */
+const FILE_COLUMN = 'servo file 0b9e4f7a62d1'
+const FILE = quoteName(FILE_COLUMN)
+
+/** The table of the values behind the views: no view can have its name. */
+const DATA_TABLE = 'servo_data'
 
 /** The variable that holds the files of one view. */
 const variableOf = (number: number): string => `servo_data_${number}`
@@ -191,7 +198,7 @@ function assetQuery({ key, ending, dimensions }: ViewedAsset, number: number, ke
   const partition = dimensions.map(({ column, value }) => `, p.${value} AS ${quoteName(column)}`).join('')
   const list = `getvariable(${quoteText(variableOf(number))})`
   // The rows of partitions may have been written before a column was added, so columns are matched by name.
-  const options = `union_by_name = true, hive_partitioning = false, filename = 'servo file'`
+  const options = `union_by_name = true, hive_partitioning = false, filename = ${quoteText(FILE_COLUMN)}`
   if (ending === 'parquet')
     return `SELECT d.* EXCLUDE (${FILE})${partition} FROM read_parquet(${list}, ${options}) AS d JOIN ${files} AS p ON p.file = d.${FILE}`
   if (ending === 'json') {

@@ -13,7 +13,7 @@ import { MemoryTaskQueue } from '../adapters/memory/task-queue.ts'
 import { systemClock } from '../adapters/system/clock.ts'
 import { type Room, roomOn } from '../adapters/system/disk-room.ts'
 import { giveMemoryBack, makeRoom } from '../adapters/system/memory.ts'
-import type { FileCopier } from '../engine/backup/copy-state.ts'
+import type { FileCopier } from '../engine/backup/backup-target.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
 import type { Encoder } from '../engine/publish/encoder.ts'
 import { ServoError } from '../lib/error.ts'
@@ -88,7 +88,8 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const dir = resolve(servoDir)
   const paths = new Paths(scope)
   const [dataDir, leaseDir] = [join(dir, paths.root), join(dir, paths.root, 'lease')]
-  const store = fsStore(dir, nodeDisk, writerThread())
+  // The folder is made when the lease is claimed.
+  const store = fsStore(dir, nodeDisk, writerThread(), false)
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
   const encoder = encoderOnDemand()
@@ -148,6 +149,12 @@ function encoderOnDemand(): Encoder {
     merge: async (files) => (await loaded()).merge(files),
     rest: () => void encoder?.then((each) => each.rest?.()),
   }
+}
+
+/** What a command needs that asks a server elsewhere, and has no folder. */
+export function folderless(): Pick<Components, 'clock' | 'ulid'> {
+  const clock = systemClock
+  return { clock, ulid: ulidSource(clock.now, (length) => randomBytes(length)) }
 }
 
 /** Copies files between two folders, and lets one process at a time work on a folder that is no state: for backups. */

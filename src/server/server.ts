@@ -1,7 +1,12 @@
 import type { Hono } from 'hono'
+import { RefusedCalls } from '../api/access/refused-calls.ts'
 import { localApp } from '../api/app.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
-import { problemResponse } from '../api/problem.ts'
+import { probeRoutes } from '../api/probes/probe-routes.ts'
+import { routeOf } from '../api/probes/route-templates.ts'
+import { logged, problemResponse } from '../api/problem.ts'
+import { ApiTokens } from '../api/tokens/api-tokens.ts'
+import { tokenAccess } from '../api/tokens/token-access.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
@@ -13,7 +18,7 @@ import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.ta
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
 import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
-import { checkLeads, deposed, leads } from '../engine/ledger/leading.ts'
+import { checkLeads, leads, lostLead } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
@@ -33,6 +38,8 @@ import { DiskWatch } from './leader/retention/disk-watch.ts'
 import { ValueRetention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
+import { ServerMetrics } from './metrics/server-metrics.ts'
+import { Readiness } from './readiness.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
@@ -59,6 +66,8 @@ export interface ServerOptions
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
+  /** What is counted here; the process may have added what it knows of itself. */
+  readonly metrics?: ServerMetrics
 }
 
 /** How many definitions a load of the project changed: made, changed, renamed, disabled or removed. */
@@ -83,16 +92,22 @@ export class Server {
   readonly sensors: SensorHub | undefined
   /** What senders of messages reach, and how often they were refused. */
   readonly hooks: Hooks
+  /** Calls that were refused: how often, and why. */
+  readonly refused: RefusedCalls
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
   readonly #remoteWorkers: RemoteWorkers
   readonly #app: Hono
   readonly #automation: boolean
+  readonly #onTrouble: ServerOptions['onTrouble']
   readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
+  readonly #metrics: ServerMetrics
   #answering = 0
   #isLeaving = false
+  #isProjectLoaded = false
+  #isDraining = false
   #url: string | undefined
 
   private constructor(parts: {
@@ -103,6 +118,7 @@ export class Server {
     sensors: SensorHub | undefined
     evaluator: Evaluator | undefined
     retention: ValueRetention | undefined
+    metrics: ServerMetrics
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -113,6 +129,8 @@ export class Server {
     this.feed = parts.feed
     this.sensors = parts.sensors
     this.#retention = parts.retention
+    this.#metrics = parts.metrics
+    this.#metrics.read(this.orchestrator, lease)
     const { room } = components
     // A command that leads for a while is over before a disk is full.
     if (room !== undefined && onHandOver === undefined)
@@ -122,6 +140,8 @@ export class Server {
     const { logs, remote } = parts.orchestrator
     const known = knowledgeOf(components, parts.orchestrator)
     const { environment = {}, onTrouble } = parts.options
+    this.#onTrouble = onTrouble
+    this.refused = new RefusedCalls(components.clock, (error) => onTrouble?.(error))
     this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
     this.api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
@@ -134,19 +154,33 @@ export class Server {
       room: components.room,
     })
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
+    const readiness = new Readiness({
+      components,
+      orchestrator: this.orchestrator,
+      lease,
+      isProjectLoaded: () => this.#isProjectLoaded,
+      isDraining: () => this.#isDraining,
+    })
+    const tokens = new ApiTokens(components)
     this.#app = localApp({
       ...this.api,
-      token: secrets.api_token,
+      access: tokenAccess(secrets.api_token, tokens),
+      tokens,
+      refused: this.refused,
       instance,
       hosts: LOOPBACK,
+      onTrouble,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
       hooks: hookRoutes(this.hooks),
+      probes: probeRoutes({ unready: () => readiness.unready(), metrics: () => this.#metrics.registry.text() }),
     })
   }
 
-  static async open(options: ServerOptions): Promise<Server> {
-    const { components, post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
+  static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
+    const components = { ...asked.components, store: metrics.counting(asked.components.store) }
+    const options = { ...asked, components }
+    const { post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
     const rows = () => orchestrator.readable.state
     const evaluator = options.evaluator && maskedEvaluator(options.evaluator, { rows, environment })
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
@@ -170,7 +204,10 @@ export class Server {
         submit: (events) => orchestrator.submit(events),
         durable: () => orchestrator.durable(),
         checkLeads: () => checkLeads(options.lease),
-        onEvaluated: (evaluated) => feed.evaluated(evaluated),
+        onEvaluated: (evaluated) => {
+          metrics.facts.evaluated(evaluated)
+          feed.evaluated(evaluated)
+        },
         onTrouble: (error) => options.onTrouble?.(error),
       })
     // A command that leads for a while removes nothing that it was not asked to remove.
@@ -197,34 +234,58 @@ export class Server {
         mintId: components.ulid,
         onAnswer: () => orchestrator.loop.nudge(),
       }),
-      reactors: [...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
+      measure: metrics.measure,
+      reactors: [...metrics.facts.reactors, ...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
       onStopped: (error) => {
         sensors?.stop()
         retention?.stop()
         options.onStopped?.(error)
       },
-      onOpened: (opened) => feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent()),
+      onOpened: (opened) => {
+        metrics.facts.opened(opened.state)
+        feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent())
+      },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention })
+    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
-  readonly fetch = async (request: Request, env?: unknown): Promise<Response> => {
+  readonly fetch = async (request: Request, env?: object): Promise<Response> => {
+    const answer = await this.#answer(request, env)
+    this.#metrics.answered(request.method, routeOf(request), answer.status)
+    return answer
+  }
+
+  async #answer(request: Request, env: object | undefined): Promise<Response> {
     if (this.#isLeaving) return problemResponse(leaving())
     this.#answering += 1
     try {
-      const answer = await this.#app.fetch(request, env as object)
+      const answer = await this.#app.fetch(request, env)
       const { pathname } = new URL(request.url)
       // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
       if (request.method === 'GET' && pathname.startsWith('/api/')) await this.orchestrator.durable()
-      if (await leads(this.#lease)) return answer
-      return problemResponse(/^\/(?:hooks|pubsub)\//.test(pathname) ? elsewhere() : deposed())
+      // Whether this process leads is part of that answer.
+      if (pathname === '/health/ready' || (await leads(this.#lease))) return answer
+      return problemResponse(/^\/(?:hooks|pubsub)\//.test(pathname) ? elsewhere() : lostLead(this.#lease))
     } catch (error) {
+      const trouble = logged(request, error)
+      if (trouble !== undefined) this.#onTrouble?.(trouble)
       return problemResponse(error)
     } finally {
       this.#answering -= 1
     }
+  }
+
+  /**
+   * Begins nothing more, and waits for what runs here until the grace is over. Meanwhile questions are answered, and requests for runs are
+   * recorded for the next start; messages for sensors are refused, and come again.
+   */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true
+    this.sensors?.drain()
+    this.#retention?.stop()
+    await this.orchestrator.drain(graceMs, () => this.sensors?.running ?? 0)
   }
 
   /** Refuses new requests, and waits a short while until the others are answered. */
@@ -248,6 +309,7 @@ export class Server {
     const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
     const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
+    this.#isProjectLoaded = true
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
     this.#retention?.projectKnown()
@@ -262,6 +324,7 @@ export class Server {
   async close(): Promise<void> {
     this.#retention?.stop()
     this.#disk?.stop()
+    this.refused.stop()
     await this.sensors?.close()
     await this.orchestrator.close()
   }

@@ -1,3 +1,4 @@
+import { NO_ACCESS } from '../api/access/access.ts'
 import { type AppOptions, localApp } from '../api/app.ts'
 import type { PushKeys } from '../api/hooks/google-keys.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
@@ -57,7 +58,8 @@ export class HookBench {
       },
     )
     const unused = {} as AppOptions
-    this.app = localApp({ ...unused, token: 'secret', hosts: ['127.0.0.1'], instance: 'one', hooks: hookRoutes(this.hooks) })
+    const hooks = hookRoutes(this.hooks)
+    this.app = localApp({ ...unused, access: NO_ACCESS, hosts: ['127.0.0.1'], instance: 'one', hooks })
   }
 
   define(config: Config, id = 'inbox'): this {

@@ -3,6 +3,7 @@ import type { HeldLease } from '../ports/lease.ts'
 /** A lease that is held until the test takes it away. */
 export class ScriptedLease implements HeldLease {
   readonly held = true
+  readonly wasMoved = false
   readonly number: number
   address: string | undefined
   kept: string | undefined

@@ -43,6 +43,38 @@ describe('assets and what is told of them', () => {
   })
   afterAll(() => project.end())
 
+  test('every command that takes a selection says so when it matches no asset', async () => {
+    const said = async (line: string) => {
+      const { code, stdout, stderr } = await project.asked(...line.split(' '))
+      return [line, code, stdout.trimEnd() || stderr.split('\n', 1)[0]]
+    }
+    const lists = ['assets list', 'assets graph', 'partitions status', 'partitions list', 'partitions stale']
+    for (const command of lists) {
+      expect.soft(await said(`${command} group:nope`)).toEqual([`${command} group:nope`, 0, 'no asset matches group:nope'])
+      expect.soft(await said(`${command} nope`)).toEqual([`${command} nope`, 2, 'error: asset "nope" not found'])
+    }
+    const json = await project.asked('partitions', 'stale', 'group:nope', '--json')
+    expect(JSON.parse(json.stdout)).toEqual({ partitions: [], next_cursor: null })
+    expect(JSON.parse(json.stderr)).toEqual({ note: 'no asset matches group:nope' })
+    for (const command of [
+      ...['run', 'run --stale', 'run --dry-run', 'backfills preview --all', 'backfills create --all'],
+      ...['schedules create hourly --cron @hourly --select', 'sensors create in --webhook in --verify none --select'],
+    ])
+      expect
+        .soft(await said(`${command} group:nope`))
+        .toEqual([
+          `${command} group:nope`,
+          2,
+          expect.stringMatching(/^error: ((--select|assets): )?group:nope selects no asset/),
+        ])
+    // Assets that are gone keep their history, so that a list can be asked for one that is unknown.
+    const unknown = 'asset "nope" is not on record'
+    expect(await said('runs list --asset nope')).toEqual([expect.anything(), 0, `no run matches; ${unknown}`])
+    expect(await said('backfills list --asset nope')).toEqual([expect.anything(), 0, `no backfill matches; ${unknown}`])
+    expect(await said('backfills list --asset mart/report')).toEqual([expect.anything(), 0, 'no backfill matches'])
+    expect(await said('partitions stale group:raw')).toEqual([expect.anything(), 0, expect.stringMatching(/^asset +partition/)])
+  })
+
   test('list shows every asset in a line, or those that a selection means', async () => {
     const all = await project.servo('assets', 'list')
     const [head, ...lines] = all.stdout.trimEnd().split('\n')

@@ -7,7 +7,7 @@ import { servo } from './support/servo.ts'
 
 const page = fs.readFileSync(path.resolve(import.meta.dirname, '../../docs/cli.md'), 'utf8')
 /** Documented once, for all commands. */
-const USUAL = ['--help', '--version', '--json', '--project']
+const USUAL = ['--help', '--version', '--json', '--project', '--url', '--token']
 
 interface Help {
   /** `runs list`; empty for the command itself. */

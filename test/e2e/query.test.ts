@@ -11,6 +11,7 @@ import { ulidSource } from '../../src/lib/ulid.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
 import { TestClock, Workspace } from '../engine/workspace.ts'
 import { servo, shell } from './support/servo.ts'
+import { lacksTerminal, Terminal } from './support/terminal.ts'
 
 const HOSTILE = 'red\u202e 🚀 日本 "a",b'
 const ESCAPES = '\u009b31mX'
@@ -37,6 +38,14 @@ beforeAll(async () => {
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }))
 
 describe('servo query prints', () => {
+  test.skipIf(lacksTerminal)('ids and times whole, however narrow the screen is, and cuts other text', async () => {
+    const [id, at] = ['run_66z47jzb6xvhn222v3uqje2qp6', '2026-11-18T01:44:11.898Z']
+    const sql = `select '${id}' as a, '${id}' as b, '${id}' as c, '${at}' as d, repeat('x', 90) as e`
+    const shown = new Terminal(['query', dir, sql], folder)
+    expect(await shown.ended).toBe(0)
+    expect(shown.screen.slice(2, 3)).toEqual([`${id}  ${id}  ${id}  ${at}  xxxxxxx…`])
+  })
+
   test('a table, numbers to the right, and the count where it is in nobody’s way', async () => {
     const { code, stdout, stderr } = await servo([
       'query',

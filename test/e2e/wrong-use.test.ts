@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import { createServer } from 'node:net'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { projectOf, TestProject } from './support/project.ts'
+import { shell } from './support/servo.ts'
 
 const ONE = `import { asset } from 'servo-flow'\nexport const a = asset('a', { run: () => 1 })\n`
 
@@ -26,6 +27,68 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     expect(fs.existsSync(project.file('.servo'))).toBe(false)
   })
 
+  describe('a * that the shell replaced by names of files', () => {
+    const NAMED = `import { asset, daily } from 'servo-flow'
+export const a = asset('a', { run: () => 1 })
+export const days = asset('assets', { partitions: daily({ start: '2025-01-01', end: '2025-02-01' }), run: () => 1 })
+`
+    let own: TestProject
+    beforeAll(() => {
+      own = new TestProject({ 'assets/one.ts': NAMED, 'assets/two.ts': '', 'raw/one.csv': '', 'raw/two.csv': '' })
+    })
+    afterAll(() => own.end())
+
+    // Refused by the parser, by the project, and by the server alike.
+    test.each([
+      ['run *', "servo run '*'"],
+      ['run --dry-run *', "servo run --dry-run '*'"],
+      ['run raw/*', "servo run 'raw/*'"],
+      ['run a --partition *', "servo run a --partition '*'"],
+      ['run --partition * --quiet', "servo run --partition '*' --quiet"],
+      ['run "group:x or key:y" --partition *', "servo run 'group:x or key:y' --partition '*'"],
+      ['assets show *', 'Name one asset: servo assets list shows them.'],
+      ['schedules create all --cron @daily --select *', "servo schedules create all --cron @daily --select '*'"],
+      ['backfills preview a --partitions *', "servo backfills preview a --partitions '*'"],
+      ['show *', 'Name one asset: servo assets list shows them.'],
+      ['query select * from runs', 'Quote the whole query: servo query "select …"'],
+    ])('is recognized: servo %s', async (line, meant) => {
+      const { code, stdout, stderr } = await shell(`servo ${line}`, own.dir)
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+      const pattern = line.includes('raw/*') ? 'raw/*' : '*'
+      expect(stderr).toMatch(/^error: .+\nhint: /)
+      expect(stderr).toContain(`hint: The shell put names of files in place of ${pattern}. `)
+      expect(stderr).toContain(meant)
+      expect(fs.existsSync(own.file('.servo'))).toBe(false)
+    })
+
+    test('is not seen in an asset that is called as a file', async () => {
+      const { code, stderr } = await own.servo('run', 'assets', '--dry-run')
+      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringContaining('assets') })
+      expect(stderr).not.toContain('shell')
+      const only = await own.servo('run', 'raw', '--dry-run')
+      expect(only.stderr).toContain('asset raw not found')
+      expect(only.stderr).not.toContain('shell')
+    })
+  })
+
+  test('a request that is refused leaves nothing behind, not even the folder of the state', async () => {
+    const own = projectOf({ 'assets/one.ts': ONE })
+    for (const [line, code] of [
+      ['run nothing', 2],
+      ['run group:nope', 2],
+      ['run a --partition 2025-01-01', 2],
+      ['run a --detach', 3],
+      ['run a --failed', 0],
+      ['runs rerun run_a', 2],
+    ] as const) {
+      const ran = await own.servo(...line.split(' '))
+      expect.soft({ line, code: ran.code, folder: own.has('.servo') }, ran.stderr).toEqual({ line, code, folder: false })
+    }
+    own.write('assets/one.ts', 'export const a = [')
+    expect(await own.servo('run', 'a')).toMatchObject({ code: 2, stderr: expect.stringMatching(/^error: assets\/one\.ts:1/) })
+    expect(own.has('.servo')).toBe(false)
+  })
+
   test('a port that is taken', async () => {
     const taken = createServer()
     const port = await new Promise<number>((resolve) =>
@@ -34,7 +97,7 @@ describe('wrong use ends with 2, says what to do, and does nothing', () => {
     onTestFinished(() => void taken.close())
     const own = projectOf({ 'assets/one.ts': ONE })
     const { code, stderr } = await own.servo('dev', '--port', String(port))
-    expect(stderr).toBe(`error: port ${port} is in use\nhint: Leave --port out to use any free port.\n`)
+    expect(stderr).toBe(`error: port ${port} is in use\nhint: Choose another with --port; --port 0 takes any that is free.\n`)
     expect(code).toBe(2)
     // The project is not held by what did not start.
     expect((await own.servo('run', 'a', '--quiet')).code).toBe(0)

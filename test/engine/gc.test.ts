@@ -6,10 +6,13 @@ import { runKeyIndex } from '../../src/domain/runs/run-key-index.table.ts'
 import { PAGE_ENTRIES } from '../../src/engine/manifest/page-list.ts'
 import type { Compactor } from '../../src/engine/publish/compactor.ts'
 import { collectGarbage } from '../../src/engine/publish/garbage.ts'
+import { Publisher } from '../../src/engine/publish/publisher.ts'
 import { isServoError } from '../../src/lib/error.ts'
 import { HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import type { StoreRequest } from '../../src/testing/counting-store.ts'
 import { reportFact, runFacts } from '../../src/testing/facts.ts'
+import { ScriptedLease } from '../../src/testing/scripted-lease.ts'
+import { VirtualClock } from '../../src/testing/virtual-clock.ts'
 import { isFaultTried } from '../tried-faults.ts'
 import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
@@ -36,6 +39,76 @@ async function expectNoOrphans(workspace: Workspace): Promise<void> {
 }
 
 describe('garbage collection', { timeout: 120_000 }, () => {
+  /** Leads as `servo run` does: opens the state, writes one thing, publishes and ends. Returns how many times it collected. */
+  async function leadBriefly(workspace: Workspace, name: string): Promise<number> {
+    const clock = new VirtualClock(workspace.clock.now())
+    const compactor = await workspace.compactor({ lease: new ScriptedLease(), name })
+    let collected = 0
+    const publisher = new Publisher({
+      compactor,
+      clock,
+      async collect(limit) {
+        collected += 1
+        const { store } = workspace
+        await collectGarbage({ store, scope, registry: orchestration, clock, limit })
+      },
+      onError: (error) => expect.fail(String(error)),
+    })
+    await workspace.append(reportFact(name))
+    await compactor.catchUp()
+    await publisher.flush()
+    publisher.stop()
+    return collected
+  }
+
+  test('[S9] is done by commands that lead for a moment too, now and then, so that their files do not grow in number', async () => {
+    const workspace = new Workspace()
+    let collected = 0
+    const counts: number[] = []
+    for (let run = 0; run < 70; run++) {
+      workspace.clock.pass(MINUTE_MS)
+      collected += await leadBriefly(workspace, `run ${run}`)
+      counts.push((await workspace.paths(paths.manifests)).length)
+    }
+    // Each makes two manifests. The collections are few, and keep what was published in the last quarter of an hour.
+    expect(collected).toBe(2)
+    expect(Math.max(...counts)).toBeLessThanOrEqual(64 + 2 * 16)
+    expect((await workspace.paths(paths.state)).length).toBeLessThan(400)
+    await expectAllReachable(workspace)
+
+    // After a while without any, the first one collects what those before it have left, and only that one.
+    workspace.clock.pass(2 * HOUR_MS)
+    expect(await leadBriefly(workspace, 'later')).toBe(1)
+    expect((await workspace.paths(paths.manifests)).length).toBeLessThanOrEqual(3)
+    expect(await leadBriefly(workspace, 'and again')).toBe(0)
+  })
+
+  test('[S9] up to a limit leaves the rest to the next one, and every manifest that is kept its files', async () => {
+    const workspace = new Workspace()
+    const compactor = await workspace.compactor()
+    for (let i = 0; i < 12; i++) await publishNext(workspace, compactor, `run ${i}`, i % 3 === 0 ? 'base' : 'delta')
+    workspace.clock.pass(HOUR_MS)
+    await publishNext(workspace, compactor, 'last', 'base')
+    const { store, clock } = workspace
+    let rounds = 0
+    for (let removed = -1; removed !== 0; rounds++) {
+      const report = await collectGarbage({
+        store,
+        scope,
+        registry: orchestration,
+        clock,
+        graceMs: 0,
+        limit: { deletes: 5, ms: 1_000 },
+      })
+      removed = report.files + report.manifests
+      expect(removed).toBeLessThanOrEqual(5)
+      const kept = (await workspace.manifests()).filter(({ number }) => number >= report.boundary)
+      for (const manifest of kept) await reachableFrom(workspace.store, manifest)
+    }
+    expect(rounds).toBeGreaterThan(4)
+    await expectNoOrphans(workspace)
+  })
+
   test('[S9][I6] keeps every file of every manifest that it keeps, whenever and however often it runs', async () => {
     const step = fc.constantFrom(
       'delta',

@@ -122,7 +122,7 @@ export class Workspace {
     return await verify({ store, scope, registry: orchestration, scratch: memoryStore(), kept: async () => kept, ...options })
   }
 
-  async rebuild(options: { lease?: Leading } = {}): Promise<RebuildReport> {
+  async rebuild(options: { lease?: Leading; acceptLoss?: boolean } = {}): Promise<RebuildReport> {
     const { store, clock } = this
     return await rebuild({ store, scope, registry: orchestration, clock, name: 'rebuild', scratch: memoryStore(), ...options })
   }

@@ -54,10 +54,14 @@ export function compareSchemas(golden: TableSchema, current: TableSchema): strin
   return broken
 }
 
-/** The rule as it is for the columns that were there before: a new one may join a group. */
+/** The rule as it is for the columns that were there before: a new one may join a group, or stand before one that a group is picked by. */
 function withoutNew(storage: Table['storage'], known: TableSchema['columns']): Table['storage'] {
   if (storage.kind === 'hot') return storage
-  const merge = storage.merge.map((group) => ({ ...group, columns: group.columns.filter((name) => name in known) }))
+  const merge = storage.merge.map((group) => ({
+    ...group,
+    by: group.by.map((name) => (typeof name === 'string' || name[0] in known ? name : name[1])),
+    columns: group.columns.filter((name) => name in known),
+  }))
   return { ...storage, merge }
 }
 

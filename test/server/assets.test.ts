@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { assetRoutes } from '../../src/api/asset-routes.ts'
+import { routerOf } from '../../src/api/routing/router.ts'
 import type { AssetDefinitionInput } from '../../src/contract/project-manifest.ts'
 import { dynamicPartitions } from '../../src/domain/partitions/dynamic-partitions.table.ts'
 import { partitionStatus } from '../../src/domain/partitions/partition-status.table.ts'
@@ -36,7 +37,8 @@ async function opened(given: WorldOptions = {}, graph = GRAPH) {
   const components = { ...world.components, ulid: () => `minted-${ids++}` }
   const call = async (method: string, path: string, body?: unknown) => {
     const known = knowledgeOf(components, world.orchestrator)
-    const app = assetRoutes(new Assets(known, new Statuses(statusSource(known))), () => 'ada')
+    const routes = assetRoutes(new Assets(known, new Statuses(statusSource(known))))
+    const app = routerOf(routes, { callerOf: async () => ({ name: 'ada', role: 'operator' }) })
     const response = await app.request(`/api/v1/orchestration${path}`, {
       method,
       ...(body !== undefined && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),

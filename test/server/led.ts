@@ -32,8 +32,12 @@ export class Led {
   }
 
   static async open(
-    project: Omit<ProjectManifestInput, 'project'>,
-    also: Pick<ServerOptions, 'post' | 'compaction' | 'automation' | 'environment' | 'evaluator' | 'onTrouble'> = {},
+    /** Without one, no project is loaded. */
+    project?: Omit<ProjectManifestInput, 'project'>,
+    also: Pick<
+      ServerOptions,
+      'post' | 'compaction' | 'automation' | 'environment' | 'evaluator' | 'onTrouble' | 'metrics'
+    > = {},
     script?: Script,
   ): Promise<Led> {
     const led = new Led(script)
@@ -51,7 +55,7 @@ export class Led {
       ...also,
     })
     led.server.reachableAt('http://127.0.0.1:4400')
-    await led.server.define(projectManifest.parse({ project: 'led', ...project }))
+    if (project !== undefined) await led.server.define(projectManifest.parse({ project: 'led', ...project }))
     return led
   }
 
@@ -69,6 +73,17 @@ export class Led {
 
   ask(method: string, path: string, body?: object) {
     return this.#ask(path, { method, ...(body !== undefined && { body: JSON.stringify(body) }) })
+  }
+
+  /** What the server says to programs that watch it, with a token or without. */
+  async probe(path: string, token?: string) {
+    const headers = { host: '127.0.0.1:4400', ...(token !== undefined && { authorization: `Bearer ${token}` }) }
+    const response = await this.server.fetch(new Request(new URL(path, API), { headers }))
+    return { status: response.status, text: await response.text() }
+  }
+
+  async metrics(): Promise<string> {
+    return (await this.probe('/metrics', this.#token)).text
   }
 
   async #ask(path: string, init: { method: string; body?: string; headers?: object }, token = this.#token) {

@@ -30,7 +30,7 @@ async function tell<T>(dir: string, command: (assets: AssetsApi) => Promise<T>):
   const lease = await components.lease.claim({ name: 'test', term: 'brief' })
   if (!lease.held) throw new Error('somebody else leads')
   try {
-    return await leadBriefly(components, lease, 'test', ({ assets }) => command(assets))
+    return await leadBriefly(components, { lease, name: 'test' }, ({ assets }) => command(assets))
   } finally {
     await lease.release()
   }

@@ -1,10 +1,12 @@
 import type { Hono } from 'hono'
 import { type ReturnAddress, withReturnAddress } from '../../src/api/return-address.ts'
+import { routerOf } from '../../src/api/routing/router.ts'
 import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { sha256Bytes } from '../../src/lib/hash.ts'
 import type { Orchestrator } from '../../src/server/leader/orchestrator.ts'
+import { machineAccess } from '../../src/testing/machine-access.ts'
 import { scope, type World } from './world.ts'
 
 export interface Answer {
@@ -72,8 +74,8 @@ export class Remote {
     const { orchestrator, clock } = this.world
     let app = this.#apps.get(orchestrator)
     if (app === undefined) {
-      const mayTakeWork = async (token: string) => token === 'worker-token'
-      app = workerRoutes({ ...this.address, callbacks: orchestrator.remote, clock, mayTakeWork })
+      const routes = workerRoutes({ ...this.address, callbacks: orchestrator.remote, clock })
+      app = routerOf(routes, machineAccess('worker-token'))
       this.#apps.set(orchestrator, app)
     }
     return app

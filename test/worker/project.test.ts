@@ -16,6 +16,8 @@ describe('a worker process with a project', () => {
   let pool: WorkerPool
 
   beforeAll(async () => {
+    // A leader has its lease in there before it starts a worker.
+    fs.mkdirSync(data)
     pool = new WorkerPool({
       command: workerCommand(path.join(import.meta.dirname, 'project'), data),
       size: 2,

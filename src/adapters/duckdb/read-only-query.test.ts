@@ -97,7 +97,13 @@ describe('a query', () => {
   test('that cannot be read says how to write it', async () => {
     const hintOf = async (sql: string): Promise<string> => (await ask(sql).catch((error) => error)).hint
     expect(await hintOf('select * from mart/revenue')).toBe('Write "mart/revenue" in double quotes.')
-    expect(await hintOf('selekt')).toBe('Quote the whole statement for the shell.')
+    expect(await hintOf('selekt')).toBe('Did you mean select?')
+    expect(await hintOf('selec state from runs')).toBe('Did you mean select?')
+    expect(await hintOf('select * form runs')).toBe('Did you mean from instead of form?')
+    expect(await hintOf('select * from runs were 1 = 1')).toBe('Did you mean where instead of were?')
+    expect(await hintOf('describe mart/revenue')).toBe('Write "mart/revenue" in double quotes.')
+    expect(await hintOf('hello')).toMatch(/^Write one SELECT/)
+    expect(await hintOf('select 1 +')).toMatch(/^Check the statement/)
     expect(await hintOf('PIVOT answers ON answer')).toContain('PIVOT needs its values')
     expect(await hintOf('DROP TABLE answers')).not.toContain('PIVOT')
   })

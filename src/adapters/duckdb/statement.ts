@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { ServoError } from '../../lib/error.ts'
+import { nearest } from '../../lib/nearest.ts'
 
 /** The properties of a query that matter before it runs. */
 export interface Inspected {
@@ -56,11 +57,36 @@ export async function inspectStatement(connection: DuckDBConnection, sql: string
   return inspectTree(tree.statements)
 }
 
-/** A key such as mart/revenue is a quotient to SQL. */
+const BEGINNINGS = ['select', 'from', 'with', 'describe', 'summarize', 'show', 'explain', 'values', 'table', 'pivot', 'unpivot']
+const KEYWORDS = ['select', 'from', 'where', 'group', 'order', 'having', 'limit', 'join', 'union', 'using', 'offset']
+
 function unparsedHint(sql: string): string {
-  const [, key] = /\b(?:from|join)\s+([\w.-]+(?:\/[\w.-]+)+)/i.exec(sql) ?? []
-  return key === undefined ? 'Quote the whole statement for the shell.' : `Write "${key}" in double quotes.`
+  // A key such as mart/revenue is a quotient to SQL.
+  const [, key] = /\b(?:from|join|describe|summarize|show)\s+([\w.-]+(?:\/[\w.-]+)+)/i.exec(sql) ?? []
+  if (key !== undefined) return `Write "${key}" in double quotes.`
+  const [first = '', ...others] = sql.replaceAll(/"[^"]*"|'[^']*'/g, ' ').match(/[a-z_]\w*/gi) ?? []
+  if (first === '') return ONE_SELECT
+  if (!BEGINNINGS.includes(first.toLowerCase())) {
+    const meant = nearest(first, BEGINNINGS)
+    return meant === undefined ? ONE_SELECT : `Did you mean ${meant}?`
+  }
+  for (const word of others) {
+    // One letter more or less, or two in the wrong order: names are rarely so close to a keyword.
+    const meant = KEYWORDS.find((keyword) => isSlip(word.toLowerCase(), keyword))
+    if (meant !== undefined) return `Did you mean ${meant} instead of ${word}?`
+  }
+  return 'Check the statement, and that the shell left its quotes: put all of it in single quotes.'
 }
+
+function isSlip(word: string, keyword: string): boolean {
+  if (word === keyword) return false
+  const isSwapped = word.length === keyword.length && [...word].sort().join('') === [...keyword].sort().join('')
+  return isSwapped || (Math.abs(word.length - keyword.length) === 1 && (isOneLess(word, keyword) || isOneLess(keyword, word)))
+}
+
+/** True if the first is the second without one letter. */
+const isOneLess = (shorter: string, longer: string): boolean =>
+  [...longer].some((_, i) => longer.slice(0, i) + longer.slice(i + 1) === shorter)
 
 /** What follows EXPLAIN is inspected like any statement, because EXPLAIN ANALYZE runs it. What this does not match is refused. */
 const EXPLAIN = /^\s*explain\b(\s+analyze\b)?(\s*\([^()]*\))?/i

@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { stateMoved } from '../../ports/state-moved.ts'
 import { asFolder, asRoot, type Disk, errnoOf } from './disk.ts'
 
 /** A folder of the store that is open and there to stay. */
@@ -31,7 +32,7 @@ interface OpenFolder extends Folder {
  * as much as linking it. A folder must not be removed by hand and made anew while a store has it open: the handle would
  * go on syncing the old one. The store itself never removes folders.
  */
-export function openFolders(root: string, disk: Disk): Folders {
+export function openFolders(root: string, disk: Disk, makesRoot: boolean): Folders {
   // In order of last use, because a Map remembers insertion: the first is the one to close.
   const open = new Map<string, OpenFolder>()
 
@@ -68,6 +69,7 @@ export function openFolders(root: string, disk: Disk): Folders {
   async function openRoot(): Promise<number> {
     const fd = await disk.open(root, asRoot).catch(async (error) => {
       if (errnoOf(error) !== 'ENOENT') throw error
+      if (!makesRoot) throw stateMoved(root)
       await makeWithParents(root)
       return await disk.open(root, asRoot)
     })

@@ -41,11 +41,13 @@ export function fsStore(
   disk: Disk = nodeDisk,
   /** Writes small objects in fewer steps; a process that writes much has one. */
   writer?: ObjectWriter,
+  /** False if whoever uses the store has made the folder: one that is gone was moved or deleted, and is not made again. */
+  makesRoot = true,
 ): FsStore {
   const root = resolve(dir)
   // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.
   const temps = tempFiles(root, `${process.pid}-${randomBytes(6).toString('hex')}`, disk)
-  const folders = openFolders(root, disk)
+  const folders = openFolders(root, disk, makesRoot)
 
   async function attempt<T>(verb: Attempted['verb'], path: string, work: (attempted: Attempted) => Promise<T>): Promise<T> {
     const attempted = { verb, path, dir: root }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { backfillAssets } from '../../domain/backfills/backfill-assets.table.ts'
 import { type backfillChunks, chunkOutcomes } from '../../domain/backfills/backfill-chunks.table.ts'
-import { backfillStates, type backfills } from '../../domain/backfills/backfills.table.ts'
+import { backfillStates, type backfills, type LeftOutPartitions } from '../../domain/backfills/backfills.table.ts'
 import { partitionSelector } from '../../domain/backfills/partition-selector.ts'
 import { id } from '../../model/envelope.ts'
 import type { WireRow } from '../wire-row.ts'
@@ -13,7 +13,12 @@ const asked = {
   /** Keys of assets, or selections. */
   assets: z.array(id).min(1).max(1_000),
   /** Which partitions. A retry has a route of its own. */
-  partitions: partitionSelector.refine(({ type }) => type !== 'retry_failed', 'is what retry-failed makes'),
+  partitions: partitionSelector
+    .refine(({ type }) => type !== 'retry_failed', 'is what retry-failed makes')
+    .refine(
+      (selector) => selector.type !== 'filter' || Object.keys(selector.filters).length > 0,
+      'must name a dimension; select all partitions by {"type":"all"}',
+    ),
   /** Partitions of each asset in a run; otherwise what the assets declare, otherwise 10. */
   chunk_size: z.number().int().min(1).max(10_000).optional(),
   /** Leaves out partitions that exist already. */
@@ -62,14 +67,16 @@ export type ChunkQuery = z.infer<typeof chunkQuery>
 /** `PAUSED_WITH_FAILURES` is a backfill that is paused while chunks of it have failed. */
 export type ShownBackfillState = (typeof backfillStates)[number] | 'PAUSED_WITH_FAILURES'
 
-export type WireBackfill = Omit<WireRow<typeof backfills>, 'state' | 'change_requests' | 'dynamic_keys'> & {
+export type WireBackfill = Omit<WireRow<typeof backfills>, 'state' | 'change_requests' | 'cancel_requests' | 'dynamic_keys'> & {
   readonly state: ShownBackfillState
+  /** Why it plans no chunks although it is neither paused nor at its end: automation is paused, or off on this server. */
+  readonly waits_for: 'automation_paused' | 'automation_off' | null
   /** Partitions a minute that have ended since it was created; null before the first. */
   readonly partitions_per_minute: number | null
   /** When it ends if it goes on like this; null if that is not known, or not to be expected. */
   readonly expected_end: string | null
 }
-export type WireBackfillAsset = Omit<WireRow<typeof backfillAssets>, 'positions'>
+export type WireBackfillAsset = Omit<WireRow<typeof backfillAssets>, 'positions' | 'links'>
 
 export type WireChunk = WireRow<typeof backfillChunks> & {
   /** PLANNED until its run starts, then RUNNING, then its outcome. */
@@ -109,7 +116,8 @@ export interface BackfillPreview {
   readonly stages: readonly { readonly assets: readonly string[]; readonly chunk_size: number; readonly chunks: number }[]
   /** The first partitions that would run, and how many the first chunk has. */
   readonly first_chunk: { readonly partitions: number; readonly keys: readonly string[] } | null
-  readonly left_out: readonly { readonly asset_key: string; readonly partitions: number; readonly why: string }[]
+  /** What of the selected assets is not taken, and why: 0 partitions if an asset has none that are meant. */
+  readonly left_out: readonly LeftOutPartitions[]
   /** What it reads that neither exists nor is made by it: with any of these it is not created. The first keys, and how many there are. */
   readonly missing_inputs: readonly {
     readonly asset_key: string
@@ -144,6 +152,8 @@ export interface CreatedBackfill extends Omit<AcceptedBackfill, 'backfill_id' | 
   readonly total_partitions: number
   readonly total_chunks: number
   readonly parent_backfill_id: string | null
+  /** What of the selected assets it does not cover, and why, as its preview has it. */
+  readonly left_out: readonly LeftOutPartitions[]
 }
 
 /**

@@ -1,7 +1,4 @@
-import { Hono } from 'hono'
-import { problemResponse } from '../problem.ts'
-import { readBody } from '../read-body.ts'
-import { takes } from '../request/parameters.ts'
+import { BASE, type Route, route } from '../routing/route.ts'
 import {
   type BackfillsApi,
   backfillCancelBody,
@@ -15,51 +12,71 @@ import {
 } from './backfill-contract.ts'
 import { expectedVersion } from './expected-version.ts'
 
+const backfills = `${BASE}/backfills` as const
+const backfill = `${backfills}/:backfill_id` as const
+
 /** Routes for backfills. */
-export function backfillRoutes(service: BackfillsApi, userOf: (request: Request) => string): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const backfills = '/api/v1/orchestration/backfills'
-
-  app.get(backfills, takes(backfillQuery), async (c) => c.json(await service.list(c.var.query)))
-
-  app.post(backfills, async (c) => {
-    const body = await readBody(c.req.raw, newBackfillBody)
-    return c.json(await service.create(body, userOf(c.req.raw)), 202)
-  })
-
-  app.post(`${backfills}/preview`, async (c) => c.json(await service.preview(await readBody(c.req.raw, backfillPreviewBody))))
-
-  app.get(`${backfills}/:backfill_id`, async (c) => c.json(await service.get(c.req.param('backfill_id'))))
-
-  app.patch(`${backfills}/:backfill_id`, takes(expectedVersion), async (c) => {
-    const { expected_state_version: expected } = c.var.query
-    const body = await readBody(c.req.raw, backfillChangesBody)
-    return c.json(await service.update(c.req.param('backfill_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.get(`${backfills}/:backfill_id/chunks`, takes(chunkQuery), async (c) =>
-    c.json(await service.chunks(c.req.param('backfill_id'), c.var.query)),
-  )
-
-  for (const change of ['pause', 'resume'] as const) {
-    app.post(`${backfills}/:backfill_id/${change}`, takes(expectedVersion), async (c) => {
-      const { expected_state_version: expected } = c.var.query
-      const body = await readBody(c.req.raw, backfillSwitchBody)
-      return c.json(await service[change](c.req.param('backfill_id'), body, userOf(c.req.raw), expected), 202)
-    })
-  }
-
-  app.post(`${backfills}/:backfill_id/cancel`, takes(expectedVersion), async (c) => {
-    const { expected_state_version: expected } = c.var.query
-    const body = await readBody(c.req.raw, backfillCancelBody)
-    return c.json(await service.cancel(c.req.param('backfill_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.post(`${backfills}/:backfill_id/retry-failed`, async (c) => {
-    const body = await readBody(c.req.raw, backfillRetryBody)
-    return c.json(await service.retryFailed(c.req.param('backfill_id'), body, userOf(c.req.raw)), 202)
-  })
-
-  return app
-}
+export const backfillRoutes = (service: BackfillsApi): Route[] => [
+  route({ method: 'GET', path: backfills, needs: 'viewer', query: backfillQuery, handle: ({ query }) => service.list(query) }),
+  route({
+    method: 'POST',
+    path: backfills,
+    needs: 'operator',
+    body: newBackfillBody,
+    statuses: [202],
+    handle: ({ body, by }) => service.create(body, by.name),
+  }),
+  // It records nothing.
+  route({
+    method: 'POST',
+    path: `${backfills}/preview`,
+    needs: 'viewer',
+    body: backfillPreviewBody,
+    handle: ({ body }) => service.preview(body),
+  }),
+  route({ method: 'GET', path: backfill, needs: 'viewer', handle: ({ params }) => service.get(params.backfill_id) }),
+  route({
+    method: 'PATCH',
+    path: backfill,
+    needs: 'operator',
+    query: expectedVersion,
+    body: backfillChangesBody,
+    statuses: [202],
+    handle: ({ params, query, body, by }) => service.update(params.backfill_id, body, by.name, query.expected_state_version),
+  }),
+  route({
+    method: 'GET',
+    path: `${backfill}/chunks`,
+    needs: 'viewer',
+    query: chunkQuery,
+    handle: ({ params, query }) => service.chunks(params.backfill_id, query),
+  }),
+  ...(['pause', 'resume'] as const).map((change) =>
+    route({
+      method: 'POST',
+      path: `${backfill}/${change}`,
+      needs: 'operator',
+      query: expectedVersion,
+      body: backfillSwitchBody,
+      statuses: [202],
+      handle: ({ params, query, body, by }) => service[change](params.backfill_id, body, by.name, query.expected_state_version),
+    }),
+  ),
+  route({
+    method: 'POST',
+    path: `${backfill}/cancel`,
+    needs: 'operator',
+    query: expectedVersion,
+    body: backfillCancelBody,
+    statuses: [202],
+    handle: ({ params, query, body, by }) => service.cancel(params.backfill_id, body, by.name, query.expected_state_version),
+  }),
+  route({
+    method: 'POST',
+    path: `${backfill}/retry-failed`,
+    needs: 'operator',
+    body: backfillRetryBody,
+    statuses: [202],
+    handle: ({ params, body, by }) => service.retryFailed(params.backfill_id, body, by.name),
+  }),
+]

@@ -1,7 +1,4 @@
-import { Hono } from 'hono'
-import { problemResponse } from '../problem.ts'
-import { readBody } from '../read-body.ts'
-import { takes } from '../request/parameters.ts'
+import { answer, BASE, type Route, route } from '../routing/route.ts'
 import { expectedVersion } from './expected-version.ts'
 import {
   catchupBody,
@@ -15,69 +12,97 @@ import {
   triggerBody,
 } from './schedule-contract.ts'
 
-/** Routes for schedules. A schedule is named by its id or its name. */
-export function scheduleRoutes(service: SchedulesApi, userOf: (request: Request) => string): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const schedules = '/api/v1/orchestration/schedules'
-  const automation = '/api/v1/orchestration/automation'
+const schedules = `${BASE}/schedules` as const
+const schedule = `${schedules}/:schedule_id` as const
+const automation = `${BASE}/automation` as const
 
-  app.get(schedules, takes(scheduleListQuery), async (c) => c.json(await service.list(c.var.query)))
-
-  app.post(schedules, async (c) => {
-    const body = await readBody(c.req.raw, newScheduleBody)
-    return c.json(await service.create(body, userOf(c.req.raw)), 202)
-  })
-
-  app.post(`${schedules}/catchup`, async (c) => {
-    const body = await readBody(c.req.raw, catchupBody)
-    return c.json(await service.catchUp(body, userOf(c.req.raw)), body.dry_run ? 200 : 202)
-  })
-
-  app.get(`${schedules}/:schedule_id`, async (c) => c.json(await service.get(c.req.param('schedule_id'))))
-
-  app.patch(`${schedules}/:schedule_id`, takes(expectedVersion), async (c) => {
-    const { expected_state_version: expected } = c.var.query
-    const body = await readBody(c.req.raw, scheduleChangesBody)
-    return c.json(await service.update(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.delete(`${schedules}/:schedule_id`, takes(removalQuery), async (c) => {
-    const { expected_state_version: expected, ...body } = c.var.query
-    return c.json(await service.remove(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.get(`${schedules}/:schedule_id/ticks`, takes(tickQuery), async (c) =>
-    c.json(await service.ticks(c.req.param('schedule_id'), c.var.query)),
-  )
-
-  app.get('/api/v1/orchestration/ticks', takes(tickQuery), async (c) => c.json(await service.allTicks(c.var.query)))
-
-  for (const change of ['pause', 'resume'] as const) {
-    app.post(`${schedules}/:schedule_id/${change}`, takes(expectedVersion), async (c) => {
-      const { expected_state_version: expected } = c.var.query
-      const body = await readBody(c.req.raw, switchBody)
-      return c.json(await service[change](c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
-    })
-  }
-
-  app.post(`${schedules}/:schedule_id/trigger`, takes(expectedVersion), async (c) => {
-    const { expected_state_version: expected } = c.var.query
-    const body = await readBody(c.req.raw, triggerBody)
-    return c.json(await service.trigger(c.req.param('schedule_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.get(automation, async (c) => c.json(await service.automation()))
-
-  app.post(`${automation}/pause`, async (c) => {
-    const body = await readBody(c.req.raw, switchBody)
-    return c.json(await service.switchAutomation('paused', body, userOf(c.req.raw)), 202)
-  })
-
-  app.post(`${automation}/resume`, async (c) => {
-    const body = await readBody(c.req.raw, switchBody)
-    return c.json(await service.switchAutomation('active', body, userOf(c.req.raw)), 202)
-  })
-
-  return app
-}
+/** Routes for schedules. A schedule is named by its id or its name. Operators run them; administrators decide which there are. */
+export const scheduleRoutes = (service: SchedulesApi): Route[] => [
+  route({
+    method: 'GET',
+    path: schedules,
+    needs: 'viewer',
+    query: scheduleListQuery,
+    handle: ({ query }) => service.list(query),
+  }),
+  route({
+    method: 'POST',
+    path: schedules,
+    needs: 'admin',
+    body: newScheduleBody,
+    statuses: [202],
+    handle: ({ body, by }) => service.create(body, by.name),
+  }),
+  route({
+    method: 'POST',
+    path: `${schedules}/catchup`,
+    needs: 'operator',
+    body: catchupBody,
+    statuses: [202, 200],
+    handle: async ({ body, by }) => answer(await service.catchUp(body, by.name), body.dry_run ? 200 : 202),
+  }),
+  route({ method: 'GET', path: schedule, needs: 'viewer', handle: ({ params }) => service.get(params.schedule_id) }),
+  route({
+    method: 'PATCH',
+    path: schedule,
+    needs: 'admin',
+    query: expectedVersion,
+    body: scheduleChangesBody,
+    statuses: [202],
+    handle: ({ params, query, body, by }) => service.update(params.schedule_id, body, by.name, query.expected_state_version),
+  }),
+  route({
+    method: 'DELETE',
+    path: schedule,
+    needs: 'admin',
+    query: removalQuery,
+    statuses: [202],
+    handle: ({ params, query: { expected_state_version, ...body }, by }) =>
+      service.remove(params.schedule_id, body, by.name, expected_state_version),
+  }),
+  route({
+    method: 'GET',
+    path: `${schedule}/ticks`,
+    needs: 'viewer',
+    query: tickQuery,
+    handle: ({ params, query }) => service.ticks(params.schedule_id, query),
+  }),
+  route({
+    method: 'GET',
+    path: `${BASE}/ticks`,
+    needs: 'viewer',
+    query: tickQuery,
+    handle: ({ query }) => service.allTicks(query),
+  }),
+  ...(['pause', 'resume'] as const).map((change) =>
+    route({
+      method: 'POST',
+      path: `${schedule}/${change}`,
+      needs: 'operator',
+      query: expectedVersion,
+      body: switchBody,
+      statuses: [202],
+      handle: ({ params, query, body, by }) => service[change](params.schedule_id, body, by.name, query.expected_state_version),
+    }),
+  ),
+  route({
+    method: 'POST',
+    path: `${schedule}/trigger`,
+    needs: 'operator',
+    query: expectedVersion,
+    body: triggerBody,
+    statuses: [202],
+    handle: ({ params, query, body, by }) => service.trigger(params.schedule_id, body, by.name, query.expected_state_version),
+  }),
+  route({ method: 'GET', path: automation, needs: 'viewer', handle: () => service.automation() }),
+  ...(['pause', 'resume'] as const).map((change) =>
+    route({
+      method: 'POST',
+      path: `${automation}/${change}`,
+      needs: 'operator',
+      body: switchBody,
+      statuses: [202],
+      handle: ({ body, by }) => service.switchAutomation(change === 'pause' ? 'paused' : 'active', body, by.name),
+    }),
+  ),
+]

@@ -1,7 +1,4 @@
-import { Hono } from 'hono'
-import { problemResponse } from '../problem.ts'
-import { readBody } from '../read-body.ts'
-import { takes } from '../request/parameters.ts'
+import { answer, BASE, type Route, route } from '../routing/route.ts'
 import { expectedVersion } from './expected-version.ts'
 import { removalQuery, switchBody } from './schedule-contract.ts'
 import {
@@ -16,64 +13,90 @@ import {
   sensorListQuery,
 } from './sensor-contract.ts'
 
-/** Routes for sensors. A sensor is named by its id or its name. */
-export function sensorRoutes(service: SensorsApi, userOf: (request: Request) => string): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const sensors = '/api/v1/orchestration/sensors'
-  const sensor = `${sensors}/:sensor_id` as const
+const sensors = `${BASE}/sensors` as const
+const sensor = `${sensors}/:sensor_id` as const
 
-  app.get(sensors, takes(sensorListQuery), async (c) => c.json(await service.list(c.var.query)))
-
-  app.post(sensors, async (c) => {
-    const body = await readBody(c.req.raw, newSensorBody)
-    return c.json(await service.create(body, userOf(c.req.raw)), 202)
-  })
-
-  app.get(sensor, async (c) => c.json(await service.get(c.req.param('sensor_id'))))
-
-  app.patch(sensor, takes(expectedVersion), async (c) => {
-    const { expected_state_version: expected } = c.var.query
-    const body = await readBody(c.req.raw, sensorChangesBody)
-    return c.json(await service.update(c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.delete(sensor, takes(removalQuery), async (c) => {
-    const { expected_state_version: expected, ...body } = c.var.query
-    return c.json(await service.remove(c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.get(`${sensor}/evals`, takes(evalQuery), async (c) => c.json(await service.evals(c.req.param('sensor_id'), c.var.query)))
-
-  for (const change of ['pause', 'resume'] as const) {
-    app.post(`${sensor}/${change}`, takes(expectedVersion), async (c) => {
-      const { expected_state_version: expected } = c.var.query
-      const body = await readBody(c.req.raw, switchBody)
-      return c.json(await service[change](c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
-    })
-  }
-
-  app.post(`${sensor}/reset-cursor`, takes(expectedVersion), async (c) => {
-    const { expected_state_version: expected } = c.var.query
-    const body = await readBody(c.req.raw, resetCursorBody)
-    return c.json(await service.resetCursor(c.req.param('sensor_id'), body, userOf(c.req.raw), expected), 202)
-  })
-
-  app.post(`${sensor}/evaluate`, async (c) => {
-    const body = await readBody(c.req.raw, evaluateBody)
-    const evaluated = await service.evaluate(c.req.param('sensor_id'), body, userOf(c.req.raw))
-    return c.json(evaluated, evaluated.dry_run ? 200 : 202)
-  })
-
-  app.get(`${sensor}/dead-letters`, takes(deadLetterQuery), async (c) =>
-    c.json(await service.deadLetters(c.req.param('sensor_id'), c.var.query)),
-  )
-
-  app.post(`${sensor}/dead-letters/:message_id/replay`, async (c) => {
-    const body = await readBody(c.req.raw, replayBody)
-    const { sensor_id, message_id } = c.req.param()
-    return c.json(await service.replay(sensor_id, message_id, body, userOf(c.req.raw)), 202)
-  })
-
-  return app
-}
+/** Routes for sensors. A sensor is named by its id or its name. Operators run them; administrators decide which there are. */
+export const sensorRoutes = (service: SensorsApi): Route[] => [
+  route({ method: 'GET', path: sensors, needs: 'viewer', query: sensorListQuery, handle: ({ query }) => service.list(query) }),
+  route({
+    method: 'POST',
+    path: sensors,
+    needs: 'admin',
+    body: newSensorBody,
+    statuses: [202],
+    handle: ({ body, by }) => service.create(body, by.name),
+  }),
+  route({ method: 'GET', path: sensor, needs: 'viewer', handle: ({ params }) => service.get(params.sensor_id) }),
+  route({
+    method: 'PATCH',
+    path: sensor,
+    needs: 'admin',
+    query: expectedVersion,
+    body: sensorChangesBody,
+    statuses: [202],
+    handle: ({ params, query, body, by }) => service.update(params.sensor_id, body, by.name, query.expected_state_version),
+  }),
+  route({
+    method: 'DELETE',
+    path: sensor,
+    needs: 'admin',
+    query: removalQuery,
+    statuses: [202],
+    handle: ({ params, query: { expected_state_version, ...body }, by }) =>
+      service.remove(params.sensor_id, body, by.name, expected_state_version),
+  }),
+  route({
+    method: 'GET',
+    path: `${sensor}/evals`,
+    needs: 'viewer',
+    query: evalQuery,
+    handle: ({ params, query }) => service.evals(params.sensor_id, query),
+  }),
+  ...(['pause', 'resume'] as const).map((change) =>
+    route({
+      method: 'POST',
+      path: `${sensor}/${change}`,
+      needs: 'operator',
+      query: expectedVersion,
+      body: switchBody,
+      statuses: [202],
+      handle: ({ params, query, body, by }) => service[change](params.sensor_id, body, by.name, query.expected_state_version),
+    }),
+  ),
+  route({
+    method: 'POST',
+    path: `${sensor}/reset-cursor`,
+    needs: 'operator',
+    query: expectedVersion,
+    body: resetCursorBody,
+    statuses: [202],
+    handle: ({ params, query, body, by }) => service.resetCursor(params.sensor_id, body, by.name, query.expected_state_version),
+  }),
+  route({
+    method: 'POST',
+    path: `${sensor}/evaluate`,
+    needs: 'operator',
+    body: evaluateBody,
+    statuses: [202, 200],
+    handle: async ({ params, body, by }) => {
+      const evaluated = await service.evaluate(params.sensor_id, body, by.name)
+      return answer(evaluated, evaluated.dry_run ? 200 : 202)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${sensor}/dead-letters`,
+    needs: 'viewer',
+    query: deadLetterQuery,
+    handle: ({ params, query }) => service.deadLetters(params.sensor_id, query),
+  }),
+  route({
+    method: 'POST',
+    path: `${sensor}/dead-letters/:message_id/replay`,
+    needs: 'operator',
+    body: replayBody,
+    statuses: [202],
+    handle: ({ params, body, by }) => service.replay(params.sensor_id, params.message_id, body, by.name),
+  }),
+]

@@ -1,28 +1,30 @@
-import { Hono } from 'hono'
 import { whyKinds } from '../../domain/why/reasons.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
-import { problemResponse } from '../problem.ts'
-import { takes } from '../request/parameters.ts'
+import { BASE, type Route, route } from '../routing/route.ts'
 import { conflictQuery, reasonQuery, type WhyApi } from './why-contract.ts'
 
 /** Reasons and conflicts. A name is one part of the path, with its slashes percent-encoded. */
-export function whyRoutes(service: WhyApi): Hono {
-  const app = new Hono()
-  app.onError((error) => problemResponse(error))
-  const base = '/api/v1/orchestration'
-
-  app.get(`${base}/why/:kind/:name`, takes(reasonQuery), async (c) => {
-    const asked = c.req.param('kind')
-    const kind = whyKinds.find((each) => each === asked)
-    if (kind === undefined) throw unknownKind(asked)
-    return c.json(await service.why(kind, c.req.param('name'), c.var.query))
-  })
-
-  app.get(`${base}/conflicts`, takes(conflictQuery), async (c) => c.json(await service.conflicts(c.var.query)))
-
-  return app
-}
+export const whyRoutes = (service: WhyApi): Route[] => [
+  route({
+    method: 'GET',
+    path: `${BASE}/why/:kind/:name`,
+    needs: 'viewer',
+    query: reasonQuery,
+    handle: ({ params, query }) => {
+      const kind = whyKinds.find((each) => each === params.kind)
+      if (kind === undefined) throw unknownKind(params.kind)
+      return service.why(kind, params.name, query)
+    },
+  }),
+  route({
+    method: 'GET',
+    path: `${BASE}/conflicts`,
+    needs: 'viewer',
+    query: conflictQuery,
+    handle: ({ query }) => service.conflicts(query),
+  }),
+]
 
 function unknownKind(asked: string): ServoError {
   const meant = nearest(asked, whyKinds)

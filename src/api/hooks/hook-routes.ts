@@ -1,8 +1,8 @@
-import { type Context, Hono } from 'hono'
 import type { Delivery } from '../../contract/delivery.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import { problemResponse } from '../problem.ts'
+import { STATE_MOVED } from '../../ports/state-moved.ts'
 import { readBytes } from '../read-body.ts'
+import { provenRoute, type Route } from '../routing/route.ts'
 import { deliveryResponse, noSuchHook, standing } from './delivery-response.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
 import { isFormBody } from './read-content.ts'
@@ -12,47 +12,69 @@ import { reasonOf } from './refusals.ts'
 const HOOK = '/hooks/:tenant/:workspace/:path'
 const PUSH = '/pubsub/:tenant/:workspace/:sensor'
 
+/** A sender adds what it likes to its address. What it sends shows who it is, so that is verified after it was read. */
+const ofSender = { needs: 'signature', query: 'ignored', admit: () => undefined } as const
+
 /** Routes for senders. They have no token of this server: what they send shows who they are. */
-export function hookRoutes(hooks: HooksApi): Hono {
-  const app = new Hono()
-  app.onError((error, c) => {
-    // A sender that hangs up is no trouble of ours.
-    if (!isServoError(error) && !c.req.raw.signal.aborted) hooks.trouble(error)
-    return problemResponse(error)
-  })
+export const hookRoutes = (hooks: HooksApi): Route[] => [
+  provenRoute({
+    ...ofSender,
+    method: 'POST',
+    path: HOOK,
+    handle: ({ params, request }) =>
+      telling(hooks, request, async () => {
+        const sensors = sensorsAt(hooks, params)
+        const { headers } = request
+        const reading = readBytes(request)
+        // Sensors of one path get one message under one id, also if its sender gave it none.
+        const id = `msg_${hooks.mintId()}`
+        const received = sensors.map((sensor) =>
+          counted(hooks, sensor, async () => receiveWebhook(hooks, sensor, { headers, body: await reading, newId: () => id })),
+        )
+        return await deliver(hooks, await Promise.allSettled(received), isFormBody(headers))
+      }),
+  }),
+  provenRoute({
+    ...ofSender,
+    method: 'POST',
+    path: PUSH,
+    handle: ({ params: { tenant, workspace, sensor: name }, request }) =>
+      telling(hooks, request, async () => {
+        const sensor = isHere(hooks, tenant, workspace) ? hooks.sensorNamed(name) : undefined
+        if (sensor === undefined) throw noSuchHook()
+        const received = counted(hooks, sensor, () => receivePush(hooks, sensor, request))
+        return await deliver(hooks, await Promise.allSettled([received]), false)
+      }),
+  }),
+  provenRoute({
+    ...ofSender,
+    method: 'OPTIONS',
+    path: HOOK,
+    statuses: [200, 204],
+    handle: ({ params, request }) => permission(hooks, params, request.headers),
+  }),
+]
 
-  app.post(HOOK, async (c) => {
-    const sensors = sensorsAt(hooks, c.req.param())
-    const { headers } = c.req.raw
-    const reading = readBytes(c.req.raw)
-    // Sensors of one path get one message under one id, also if its sender gave it none.
-    const id = `msg_${hooks.mintId()}`
-    const received = sensors.map((sensor) =>
-      counted(hooks, sensor, async () => receiveWebhook(hooks, sensor, { headers, body: await reading, newId: () => id })),
-    )
-    return await deliver(hooks, await Promise.allSettled(received), isFormBody(headers))
-  })
-
-  app.post(PUSH, async (c) => {
-    const { tenant, workspace, sensor: name } = c.req.param()
-    const sensor = isHere(hooks, tenant, workspace) ? hooks.sensorNamed(name) : undefined
-    if (sensor === undefined) throw noSuchHook()
-    const received = counted(hooks, sensor, () => receivePush(hooks, sensor, c.req.raw))
-    return await deliver(hooks, await Promise.allSettled([received]), false)
-  })
-
-  app.all(HOOK, (c) => (c.req.method === 'OPTIONS' ? permission(hooks, c) : notAllowed(c.req.method, 'OPTIONS, POST')))
-  app.all(PUSH, (c) => notAllowed(c.req.method, 'POST'))
-  return app
+/** Tells the owner of the server of an error that is not the sender's. A sender that hangs up is no trouble of ours. */
+async function telling(hooks: HooksApi, { signal }: Request, act: () => Promise<Response>): Promise<Response> {
+  try {
+    return await act()
+  } catch (error) {
+    if (!isServoError(error) && !signal.aborted) hooks.trouble(error)
+    throw error
+  }
 }
 
 const isHere = ({ scope }: HooksApi, tenant: string, workspace: string): boolean =>
   tenant === scope.tenant_id && workspace === scope.workspace_id
 
-function sensorsAt(
-  hooks: HooksApi,
-  { tenant, workspace, path }: { tenant: string; workspace: string; path: string },
-): readonly HookedSensor<'webhook'>[] {
+interface HookAddress {
+  readonly tenant: string
+  readonly workspace: string
+  readonly path: string
+}
+
+function sensorsAt(hooks: HooksApi, { tenant, workspace, path }: HookAddress): readonly HookedSensor<'webhook'>[] {
   const sensors = isHere(hooks, tenant, workspace) ? hooks.sensorsAt(path) : []
   if (sensors.length === 0) throw noSuchHook()
   return sensors
@@ -100,7 +122,8 @@ async function deliver(
 const TOLD = new Set(['too_many_deliveries', 'project_not_loaded', 'deposed', 'closed'])
 
 function forSender(error: unknown): unknown {
-  if (!isServoError(error, 'unavailable') || TOLD.has(error.code)) return error
+  const isOutage = isServoError(error, 'unavailable') || (isServoError(error) && error.code === STATE_MOVED)
+  if (!isOutage || TOLD.has(error.code)) return error
   return new ServoError('unavailable', 'not_recorded', 'the message could not be recorded', {
     hint: 'Send it again, with the same id. If it was recorded after all, it is recognized.',
     cause: error,
@@ -111,21 +134,12 @@ function forSender(error: unknown): unknown {
  * The handshake of CloudEvents over HTTP, in which a sender asks whether it may send here at all. That shows no identity, so every sender
  * may; what it sends is verified. Calling the URL that it may name instead would let strangers make this server send requests.
  */
-function permission(hooks: HooksApi, c: Context<object, typeof HOOK>): Response {
-  sensorsAt(hooks, c.req.param())
+function permission(hooks: HooksApi, address: HookAddress, asked: Headers): Response {
+  sensorsAt(hooks, address)
   const headers = new Headers({ allow: 'OPTIONS, POST' })
-  const origin = c.req.header('webhook-request-origin') ?? ''
+  const origin = asked.get('webhook-request-origin') ?? ''
   if (!/^[\w.:*/-]{1,300}$/.test(origin)) return new Response(null, { status: 204, headers })
   headers.set('webhook-allowed-origin', origin)
   headers.set('webhook-allowed-rate', '*')
   return new Response(null, { status: 200, headers })
-}
-
-function notAllowed(method: string, allowed: string): Response {
-  const problem = new ServoError('invalid', 'method_not_allowed', `${method.slice(0, 20)} is not supported here`, {
-    hint: 'Send messages with POST.',
-  })
-  const response = problemResponse(problem)
-  response.headers.set('allow', allowed)
-  return response
 }

@@ -2,11 +2,12 @@ import type { Delivery } from '../../contract/delivery.ts'
 import type { SensorMessage } from '../../contract/evaluation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
+import { bearerOf } from '../access/access.ts'
 import { mediaTypeOf, readBytes } from '../read-body.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
 import { pushedMessage } from './push-message.ts'
 import { notReady, reasonOf, refused, secretMissing } from './refusals.ts'
-import { bearerOf, verifyWebhook } from './verify.ts'
+import { verifyWebhook } from './verify.ts'
 import { webhookMessage } from './webhook-message.ts'
 
 /** The message of a request to a webhook: verified first, and only then understood. */

@@ -1,5 +1,6 @@
 import type { SensorSource } from '../../contract/sensor.ts'
 import { isSameToken } from '../../lib/hash.ts'
+import { bearerOf } from '../access/access.ts'
 import { noSecret, refused } from './refusals.ts'
 import { hmacOf, type SignedRequest, type Voucher } from './signed-request.ts'
 import { verifyStandard } from './standard-webhooks.ts'
@@ -61,7 +62,3 @@ function refusePages({ headers }: SignedRequest): Voucher {
   if (site === 'none' && origin !== 'null' && !origin.includes('://')) return NOTHING_KNOWN
   throw refused('forbidden', 'web pages may not send to a sensor', 'Send the message from a server.')
 }
-
-/** The token of `Authorization: Bearer …`. */
-export const bearerOf = (headers: Headers): string | undefined =>
-  /^Bearer +(\S+)$/i.exec(headers.get('authorization') ?? '')?.[1]

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { examples, projectCommand } from './command-parts.ts'
+import { examples, projectCommand, serverCommand } from './command-parts.ts'
 
 /** The commands that show assets, and what they made. */
 export function assetCommands(program: Command): void {
@@ -7,7 +7,7 @@ export function assetCommands(program: Command): void {
 
   const assets = program.command('assets').description('list assets, show them, draw their graph').helpCommand(false)
 
-  projectCommand(assets, 'list [selection...]', 'list assets, all of them or a selection')
+  serverCommand(assets, 'list [selection...]', 'list assets, all of them or a selection')
     .addHelpText(
       'after',
       examples(
@@ -17,11 +17,11 @@ export function assetCommands(program: Command): void {
     )
     .action(async (select: string[], flags) => (await import('../commands/assets.ts')).listAssets(select, flags))
 
-  projectCommand(assets, 'show <asset>', 'show everything about an asset').action(async (asset: string, flags) =>
+  serverCommand(assets, 'show <asset>', 'show everything about an asset').action(async (asset: string, flags) =>
     (await import('../commands/assets.ts')).showAsset(asset, flags),
   )
 
-  projectCommand(assets, 'graph [selection...]', 'draw how assets depend on each other')
+  serverCommand(assets, 'graph [selection...]', 'draw how assets depend on each other')
     .addOption(new Option('--format <format>', 'format for another program').choices(['dot', 'mermaid']).conflicts('json'))
     .addHelpText(
       'after',

@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander'
 import { backfillCommands } from './backfill-commands.ts'
-import { between, examples, keyedBy, oneOfOption, pagedBy, projectCommand, several } from './command-parts.ts'
+import { between, examples, keyedBy, oneOfOption, pagedBy, serverCommand, several } from './command-parts.ts'
 import { sensorCommands } from './sensor-commands.ts'
 
 const schedulesOf = () => import('../commands/schedules.ts')
@@ -23,16 +23,16 @@ function scheduleCommands(program: Command): void {
     .description('list schedules, pause them, trigger them')
     .helpCommand(false)
 
-  pagedBy(projectCommand(schedules, 'list', 'list schedules with their next tick, last tick and last run'))
+  pagedBy(serverCommand(schedules, 'list', 'list schedules with their next tick, last tick and last run'))
     .addOption(oneOfOption('--status <status>', 'only schedules with this status', ['active', 'paused', 'disabled', 'ended']))
     .action(async (flags) => (await schedulesOf()).listSchedules(flags))
 
-  projectCommand(schedules, 'show <schedule>', 'show everything about a schedule').action(async (name: string, flags) =>
+  serverCommand(schedules, 'show <schedule>', 'show everything about a schedule').action(async (name: string, flags) =>
     (await schedulesOf()).showSchedule(name, flags),
   )
 
   between(
-    pagedBy(projectCommand(schedules, 'ticks [schedule]', 'list ticks of one schedule or of all, newest first')).addOption(
+    pagedBy(serverCommand(schedules, 'ticks [schedule]', 'list ticks of one schedule or of all, newest first')).addOption(
       oneOfOption('--status <status>', 'only ticks with this status', ['triggered', 'skipped', 'failed']),
     ),
     'ticks',
@@ -49,11 +49,11 @@ function scheduleCommands(program: Command): void {
   }
   for (const change of ['pause', 'resume'] as const)
     keyedBy(
-      projectCommand(schedules, `${change} <schedule...>`, switches[change]).option('--reason <text>', 'why, for the record'),
+      serverCommand(schedules, `${change} <schedule...>`, switches[change]).option('--reason <text>', 'why, for the record'),
     ).action(async (names: string[], flags) => (await schedulesOf()).switchSchedules(change, names, flags))
 
   keyedBy(
-    projectCommand(schedules, 'trigger <schedule>', 'run what a schedule runs, now, even if it is paused or disabled')
+    serverCommand(schedules, 'trigger <schedule>', 'run what a schedule runs, now, even if it is paused or disabled')
       .option('--partition <key>', 'run this partition or range instead of its own; may be repeated', several)
       .option('--at <moment>', 'run what it would have run then: 05:00 or 2025-01-15T05:00 in its time zone'),
     'run',
@@ -63,7 +63,7 @@ function scheduleCommands(program: Command): void {
       (await import('../commands/asked-ticks.ts')).triggerSchedule(name, flags, new Date()),
     )
 
-  projectCommand(schedules, 'catchup <schedule> [moments...]', 'run ticks that were missed or skipped')
+  serverCommand(schedules, 'catchup <schedule> [moments...]', 'run ticks that were missed or skipped')
     .option('--from <moment>', 'run all ticks from this time, in the time zone of the schedule')
     .option('--to <moment>', 'run ticks up to this time; a date means the whole day (default: now)')
     .option('--dry-run', 'show which ticks would run, and run nothing')
@@ -98,21 +98,21 @@ function scheduleCommands(program: Command): void {
         .option('--description <text>', 'what it is for'),
     )
 
-  scheduleOptions(projectCommand(schedules, 'create <schedule>', 'create a schedule without code'))
+  scheduleOptions(serverCommand(schedules, 'create <schedule>', 'create a schedule without code'))
     .addHelpText(
       'after',
       examples("servo schedules create nightly --cron '0 5 * * *' --timezone Europe/Paris --select mart/revenue"),
     )
     .action(async (name: string, flags) => (await schedulesOf()).createSchedule(name, flags))
 
-  scheduleOptions(projectCommand(schedules, 'update <schedule>', 'change a schedule that was created without code'))
+  scheduleOptions(serverCommand(schedules, 'update <schedule>', 'change a schedule that was created without code'))
     .option('--name <name>', 'rename it; its history stays')
     .addOption(new Option('--enable', 'let it tick'))
     .addOption(new Option('--no-enable', 'turn it off'))
     .action(async (name: string, flags) => (await schedulesOf()).updateSchedule(name, flags))
 
   keyedBy(
-    projectCommand(schedules, 'delete <schedule>', 'delete a schedule that was created without code; its history stays'),
+    serverCommand(schedules, 'delete <schedule>', 'delete a schedule that was created without code; its history stays'),
   ).action(async (name: string, flags) => (await schedulesOf()).deleteSchedule(name, flags))
 }
 
@@ -122,7 +122,7 @@ function switchCommands(program: Command): void {
     .description('pause and resume all schedules and sensors at once')
     .helpCommand(false)
 
-  projectCommand(automation, 'status', 'say whether schedules tick and sensors are evaluated').action(async (flags) =>
+  serverCommand(automation, 'status', 'say whether schedules tick and sensors are evaluated').action(async (flags) =>
     (await schedulesOf()).showAutomation(flags),
   )
 
@@ -131,7 +131,7 @@ function switchCommands(program: Command): void {
     resume: 'resume schedules and sensors; those paused one by one stay paused',
   }
   for (const change of ['pause', 'resume'] as const)
-    keyedBy(projectCommand(automation, change, switches[change]).option('--reason <text>', 'why, for the record')).action(
+    keyedBy(serverCommand(automation, change, switches[change]).option('--reason <text>', 'why, for the record')).action(
       async (flags) => (await schedulesOf()).switchAllAutomation(change, flags),
     )
 }
@@ -140,30 +140,30 @@ function switchCommands(program: Command): void {
 function whyCommands(program: Command): void {
   const why = program.command('why').description('explain why something ran, or did not').helpCommand(false)
 
-  projectCommand(why, 'schedule <schedule>', 'explain the last tick of a schedule, or one at a given time')
+  serverCommand(why, 'schedule <schedule>', 'explain the last tick of a schedule, or one at a given time')
     .option('--at <moment>', 'time of the tick: 05:00 or 2025-01-15T05:00 in the time zone of the schedule')
     .addHelpText('after', examples('servo why schedule nightly', 'servo why schedule nightly --at 05:00'))
     .action(async (name: string, flags) => (await whyOf()).showReasons('schedule', name, flags))
 
-  projectCommand(why, 'sensor <sensor>', 'explain the last evaluations of a sensor, or what became of a message')
+  serverCommand(why, 'sensor <sensor>', 'explain the last evaluations of a sensor, or what became of a message')
     .option('--message <id>', 'explain what became of this message')
     .action(async (name: string, flags) => (await whyOf()).showReasons('sensor', name, flags))
 
-  projectCommand(why, 'backfill <backfill>', 'explain why a backfill waits, or ended as it did').action(
+  serverCommand(why, 'backfill <backfill>', 'explain why a backfill waits, or ended as it did').action(
     async (id: string, flags) => (await whyOf()).showReasons('backfill', id, flags),
   )
 
-  projectCommand(why, 'run <run>', 'explain who asked for a run, and why it waits or ended as it did').action(
+  serverCommand(why, 'run <run>', 'explain who asked for a run, and why it waits or ended as it did').action(
     async (run: string, flags) => (await whyOf()).showReasons('run', run, flags),
   )
 
-  projectCommand(why, 'asset <asset>', 'explain which run made an asset, and what would run it again')
+  serverCommand(why, 'asset <asset>', 'explain which run made an asset, and what would run it again')
     .option('--partition <key>', 'only this partition')
     .addHelpText('after', examples('servo why asset mart/revenue --partition 2025-09-03'))
     .action(async (asset: string, flags) => (await whyOf()).showReasons('asset', asset, flags))
 
   between(
-    pagedBy(projectCommand(program, 'conflicts', 'list different requests that used the same run key or message id')),
+    pagedBy(serverCommand(program, 'conflicts', 'list different requests that used the same run key or message id')),
     'conflicts found',
   ).action(async (flags) => (await whyOf()).listAllConflicts(flags))
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { examples, keyedBy, oneOfOption, pagedBy, projectCommand, several } from './command-parts.ts'
+import { examples, keyedBy, oneOfOption, pagedBy, serverCommand, several } from './command-parts.ts'
 
 const backfillsOf = () => import('../commands/backfills.ts')
 
@@ -16,9 +16,23 @@ export function backfillCommands(program: Command): void {
     command
       .option('--start <key>', 'first partition')
       .option('--end <key>', 'last partition')
-      .option('--partitions <keys>', 'these partitions, separated by commas; may be repeated', several)
-      .option('--filter <dimension=pattern>', 'partitions that match, such as region=eu-*; may be repeated', several)
-      .addOption(oneOfOption('--only <state>', 'only partitions in this state', ['missing', 'failed', 'stale']))
+      .option(
+        '--partitions <keys>',
+        'these partitions, separated by commas, or one key of several dimensions; may be repeated',
+        several,
+      )
+      .option(
+        '--filter <dimension=pattern>',
+        'partitions that match, such as region=eu-*; may be repeated for other dimensions',
+        several,
+      )
+      .addOption(
+        oneOfOption('--only <state>', 'only partitions in this state; with --filter or --partitions, only missing', [
+          'missing',
+          'failed',
+          'stale',
+        ]),
+      )
       .option('--all', 'all partitions')
       .option('--skip-existing', 'leave out partitions that exist already')
       .addOption(new Option('--force', 'materialize partitions that exist already again (default)').conflicts('skipExisting'))
@@ -26,15 +40,15 @@ export function backfillCommands(program: Command): void {
       .option('--chunk-size <number>', 'partitions per run (default: what the asset declares, or 10)')
       .option('--concurrency <number>', 'runs at a time (default: 2)')
 
-  partitionOptions(projectCommand(backfills, 'preview <asset...>', 'show what a backfill would do, and do nothing'))
+  partitionOptions(serverCommand(backfills, 'preview <asset...>', 'show what a backfill would do, and do nothing'))
     .addHelpText('after', examples('servo backfills preview mart/revenue --start 2025-01-01 --end 2025-12-31'))
     .action(async (assets: string[], flags) => (await backfillsOf()).previewBackfill(assets, flags))
 
   keyedBy(
-    partitionOptions(projectCommand(backfills, 'create <asset...>', 'create a backfill'))
+    partitionOptions(serverCommand(backfills, 'create <asset...>', 'create a backfill'))
       .option('--priority <number>', 'runs with a higher number start first, from -1000 to 1000 (default: -100)')
       .option('--stop-after-failures <number>', 'plan no more chunks after so many have failed')
-      .option('--wait', 'wait for its end, and exit with 1 if it does not succeed'),
+      .option('--wait', 'wait for its end, and exit with 1 if it does not succeed; needs a server'),
     'backfill',
   )
     .addHelpText(
@@ -46,7 +60,7 @@ export function backfillCommands(program: Command): void {
     )
     .action(async (assets: string[], flags) => (await backfillsOf()).createBackfill(assets, flags))
 
-  pagedBy(projectCommand(backfills, 'list', 'list backfills, newest first'))
+  pagedBy(serverCommand(backfills, 'list', 'list backfills, newest first'))
     .addOption(
       oneOfOption('--state <state>', 'only backfills in this state', [
         'pending',
@@ -60,7 +74,7 @@ export function backfillCommands(program: Command): void {
     .option('--asset <key>', 'only backfills of this asset')
     .action(async (flags) => (await backfillsOf()).listBackfills(flags))
 
-  projectCommand(backfills, 'show <backfill>', 'show the progress of a backfill, and what failed').action(
+  serverCommand(backfills, 'show <backfill>', 'show the progress of a backfill, and what failed').action(
     async (id: string, flags) => (await backfillsOf()).showBackfill(id, flags),
   )
 
@@ -70,32 +84,32 @@ export function backfillCommands(program: Command): void {
   }
   for (const change of ['pause', 'resume'] as const)
     keyedBy(
-      projectCommand(backfills, `${change} <backfill>`, switches[change])
+      serverCommand(backfills, `${change} <backfill>`, switches[change])
         .option('--reason <text>', 'why, for the record')
         .option('--expected-state-version <number>', 'refuse if somebody changed it since'),
     ).action(async (id: string, flags) => (await backfillsOf()).switchBackfill(change, id, flags))
 
   keyedBy(
-    projectCommand(backfills, 'change <backfill>', 'change how a backfill goes on')
+    serverCommand(backfills, 'change <backfill>', 'change how a backfill goes on')
       .option('--concurrency <number>', 'runs at a time')
       .option('--priority <number>', 'runs that are planned from now on have this priority')
-      .option('--stop-after-failures <number>', 'plan no more chunks after so many have failed')
+      .option('--stop-after-failures <number>', 'plan no more chunks after so many have failed, or none for any number')
       .option('--expected-state-version <number>', 'refuse if somebody changed it since'),
   ).action(async (id: string, flags) => (await backfillsOf()).changeBackfill(id, flags))
 
   keyedBy(
-    projectCommand(backfills, 'cancel <backfill>', 'cancel a backfill; runs that have begun go on')
+    serverCommand(backfills, 'cancel <backfill>', 'cancel a backfill; runs that have begun go on')
       .option('--cancel-runs', 'cancel runs that have begun, too')
       .option('--reason <text>', 'why, for the record')
       .option('--expected-state-version <number>', 'refuse if somebody changed it since'),
   ).action(async (id: string, flags) => (await backfillsOf()).switchBackfill('cancel', id, flags))
 
   keyedBy(
-    projectCommand(
+    serverCommand(
       backfills,
       'retry-failed <backfill>',
       'make another backfill of exactly what failed, and what was skipped because of it',
-    ).option('--wait', 'wait for its end, and exit with 1 if it does not succeed'),
+    ).option('--wait', 'wait for its end, and exit with 1 if it does not succeed; needs a server'),
     'backfill',
   ).action(async (id: string, flags) => (await backfillsOf()).retryFailed(id, flags))
 }

@@ -15,6 +15,21 @@ export function projectCommand(parent: Command, usage: string, description: stri
   )
 }
 
+/** Adds a command that asks the server of a project, or another server that it is given. */
+export function serverCommand(parent: Command, usage: string, description: string): Command {
+  return projectCommand(parent, usage, description)
+    .addOption(new Option('--url <url>', 'address of a server to ask instead (default: SERVO_URL)').conflicts('project'))
+    .option('--token <token>', 'token for that server (default: SERVO_TOKEN)')
+    .hook('preAction', (_, command) => {
+      const { project, url, token } = command.opts()
+      // A project that is named on the command line counts more than a server that is named in the environment.
+      const server = url ?? (project === undefined ? process.env['SERVO_URL'] || undefined : undefined)
+      if (server === undefined) return
+      command.setOptionValue('url', server)
+      command.setOptionValue('token', token ?? process.env['SERVO_TOKEN'])
+    })
+}
+
 /** Lets a command print JSON, all of it or chosen fields, which its help lists. */
 export const printsJson = (command: Command): Command =>
   command

@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { examples, keyedBy, oneOfOption, pagedBy, projectCommand, several } from './command-parts.ts'
+import { examples, keyedBy, oneOfOption, pagedBy, serverCommand, several } from './command-parts.ts'
 
 const statusCommands = () => import('../commands/partition-status.ts')
 
@@ -10,14 +10,14 @@ export function partitionCommands(program: Command): void {
     .description('show which partitions are made or stale and why; add and remove keys')
     .helpCommand(false)
 
-  projectCommand(
+  serverCommand(
     partitions,
     'status [selection...]',
     'count the partitions of each asset that are made, stale, failed or missing',
   ).action(async (select: string[], flags) => (await statusCommands()).showSummaries(select, flags))
 
   pagedBy(
-    projectCommand(partitions, 'list [selection...]', 'list partitions, newest first')
+    serverCommand(partitions, 'list [selection...]', 'list partitions, newest first')
       .option('--partition <partition>', 'only this partition, or a range such as 2025-01-01..2025-01-31')
       .addOption(
         oneOfOption('--status <status>', 'only partitions with this status', ['materialized', 'stale', 'failed', 'missing']),
@@ -28,7 +28,7 @@ export function partitionCommands(program: Command): void {
     .action(async (select: string[], flags) => (await statusCommands()).listPartitions(select, flags))
 
   pagedBy(
-    projectCommand(partitions, 'stale [selection...]', 'list partitions to materialize: stale and missing ones').addOption(
+    serverCommand(partitions, 'stale [selection...]', 'list partitions to materialize: stale and missing ones').addOption(
       oneOfOption('--cause <cause>', 'only partitions that are stale for this cause', [
         'never_materialized',
         'code_changed',
@@ -39,7 +39,7 @@ export function partitionCommands(program: Command): void {
     ),
   ).action(async (select: string[], flags) => (await statusCommands()).listStale(select, flags))
 
-  projectCommand(partitions, 'why <asset> [partition]', 'explain why a partition is stale')
+  serverCommand(partitions, 'why <asset> [partition]', 'explain why a partition is stale')
     .addHelpText(
       'after',
       examples(
@@ -62,19 +62,19 @@ function keyCommands(partitions: Command): void {
     remove: 'remove keys from a dynamic set; what was made of them stays on record',
   }
   for (const change of ['add', 'remove'] as const)
-    keyedBy(projectCommand(partitions, `${change} <set> <key...>`, descriptions[change])).action(
+    keyedBy(serverCommand(partitions, `${change} <set> <key...>`, descriptions[change])).action(
       async (set: string, keys: string[], flags) =>
         (await import('../commands/partition-keys.ts')).changeSetKeys(change, set, keys, flags),
     )
 
-  projectCommand(partitions, 'keys <set>', 'list the keys of a dynamic set').action(async (set: string, flags) =>
+  serverCommand(partitions, 'keys <set>', 'list the keys of a dynamic set').action(async (set: string, flags) =>
     (await import('../commands/partition-keys.ts')).listKeys(set, flags),
   )
 }
 
 function factCommands(partitions: Command): void {
   keyedBy(
-    projectCommand(partitions, 'report <asset>', 'record that another program materialized an asset')
+    serverCommand(partitions, 'report <asset>', 'record that another program materialized an asset')
       .option('--partition <key>', 'partition or range that was materialized; may be repeated', several)
       .option('--at <moment>', 'when, such as 2025-01-15T10:00:00Z (default: now)')
       .option('--materialization <id>', 'id of the materialization')
@@ -93,13 +93,13 @@ function factCommands(partitions: Command): void {
     .action(async (asset: string, flags) => (await import('../commands/partition-facts.ts')).reportPartitions(asset, flags))
 
   keyedBy(
-    projectCommand(partitions, 'wipe <asset>', 'make partitions count as never materialized; asks first')
+    serverCommand(partitions, 'wipe <asset>', 'make partitions count as never materialized; asks first')
       .option('--partition <key>', 'partition or range to wipe, * for all; may be repeated', several)
       .option('--reason <text>', 'why, for the record')
       .option('--yes', 'do not ask; required without a terminal'),
   ).action(async (asset: string, flags) => (await import('../commands/partition-facts.ts')).wipePartitions(asset, flags))
 
-  projectCommand(partitions, 'purge <asset>', 'remove the bytes of values that were wiped or superseded; asks first')
+  serverCommand(partitions, 'purge <asset>', 'remove the bytes of values that were wiped or superseded; asks first')
     .option('--partition <key>', 'partition or range to purge, * for all; may be repeated', several)
     .option('--reason <text>', 'why, for the record')
     .option('--yes', 'do not ask; required without a terminal')

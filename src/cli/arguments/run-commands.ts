@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { between, examples, keyedBy, oneOfOption, projectCommand, several } from './command-parts.ts'
+import { between, examples, keyedBy, oneOfOption, projectCommand, serverCommand, several } from './command-parts.ts'
 
 const DETACH = 'print the id of the run and exit; the server carries on with it'
 
@@ -22,8 +22,28 @@ export function runCommands(program: Command): void {
     )
     .action(async (flags) => (await import('../commands/dev.ts')).devCommand(flags))
 
+  projectCommand(program, 'start', 'run the server of the project for good: with a log, and without watching code')
+    .option('--port <number>', 'port of the server (default: 4400)')
+    .option('--concurrency <number>', 'how many tasks run at a time')
+    .option('--no-automation', 'do not run schedules and sensors')
+    .option('--drain <seconds>', 'how long running tasks may go on after SIGTERM (default: 25)')
+    .addOption(
+      oneOfOption('--log-format <format>', 'json: an object per line; text on a terminal (or SERVO_LOG_FORMAT)', [
+        'json',
+        'text',
+      ]),
+    )
+    .addHelpText(
+      'after',
+      `
+Writes its log to standard error. SIGTERM ends it with 0: nothing begins any more, running tasks end or are cancelled
+and run again at the next start. A second SIGTERM ends it at once.
+${examples('servo start --port 4400 --drain 60', 'servo start --log-format text')}`,
+    )
+    .action(async (flags) => (await import('../serving/start.ts')).startCommand(flags))
+
   keyedBy(
-    projectCommand(program, 'run [selection...]', 'materialize assets')
+    serverCommand(program, 'run [selection...]', 'materialize assets')
       .option('--detach', DETACH)
       .option('--partition <key>', 'partition to materialize, a range, latest, or * for all; may be repeated', several)
       .option('--stale', 'only stale partitions, including missing ones')
@@ -55,7 +75,7 @@ ${examples(
   const runs = program.command('runs').description('list runs, show them, cancel them, run them again').helpCommand(false)
 
   between(
-    projectCommand(runs, 'list', 'list runs, newest first')
+    serverCommand(runs, 'list', 'list runs, newest first')
       .option('--limit <number>', 'how many to list (default: 20)')
       .addOption(
         oneOfOption('--state <state>', 'only runs in this state', ['pending', 'running', 'succeeded', 'failed', 'cancelled']),
@@ -69,16 +89,16 @@ ${examples(
     )
     .action(async (flags) => (await import('../commands/runs.ts')).listRuns(flags))
 
-  projectCommand(runs, 'show <run>', 'show a run and its tasks; the beginning of the id is enough').action(
+  serverCommand(runs, 'show <run>', 'show a run and its tasks; the beginning of the id is enough').action(
     async (run: string, flags) => (await import('../commands/runs.ts')).showRun(run, flags),
   )
 
-  projectCommand(runs, 'cancel <run>', 'cancel a run')
+  serverCommand(runs, 'cancel <run>', 'cancel a run')
     .option('--reason <text>', 'why, for the record')
     .action(async (run: string, flags) => (await import('../commands/runs.ts')).cancelRun(run, flags))
 
   keyedBy(
-    projectCommand(runs, 'rerun <run>', 'run again what failed, was skipped or was cancelled')
+    serverCommand(runs, 'rerun <run>', 'run again what failed, was skipped or was cancelled')
       .option('--all', 'run all of it again')
       .addOption(new Option('--select <selection>', 'run this part of it again').conflicts('all'))
       .option('--detach', DETACH),
@@ -94,7 +114,7 @@ ${examples(
     )
     .action(async (run: string, flags) => (await import('../commands/runs.ts')).rerunRun(run, flags))
 
-  projectCommand(runs, 'logs <run>', 'print what the tasks of a run printed')
+  serverCommand(runs, 'logs <run>', 'print what the tasks of a run printed')
     .option('-f, --follow', 'keep printing until the run ends')
     .option('--task <key>', 'only this task')
     .option('--attempt <number>', 'only this attempt')

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { between, examples, keyedBy, oneOfOption, pagedBy, projectCommand, several } from './command-parts.ts'
+import { between, examples, keyedBy, oneOfOption, pagedBy, serverCommand, several } from './command-parts.ts'
 
 const commands = () => import('../commands/sensors.ts')
 
@@ -9,13 +9,13 @@ export function sensorCommands(program: Command): void {
     .alias('sensor')
     .description('list sensors, pause them, send them messages, replay dead letters')
     .helpCommand(false)
-  const listed = (usage: string, description: string): Command => pagedBy(projectCommand(sensors, usage, description))
+  const listed = (usage: string, description: string): Command => pagedBy(serverCommand(sensors, usage, description))
 
   listed('list', 'list sensors with their last evaluation and their errors')
     .addOption(oneOfOption('--status <status>', 'only sensors with this status', ['active', 'error', 'paused', 'disabled']))
     .action(async (flags) => (await commands()).listSensors(flags))
 
-  projectCommand(sensors, 'show <sensor>', 'show everything about a sensor, including its last error').action(
+  serverCommand(sensors, 'show <sensor>', 'show everything about a sensor, including its last error').action(
     async (name: string, flags) => (await commands()).showSensor(name, flags),
   )
 
@@ -51,11 +51,11 @@ function changeCommands(sensors: Command): void {
     resume: 'resume paused sensors, and forget their errors',
   }
   for (const change of ['pause', 'resume'] as const)
-    switched(projectCommand(sensors, `${change} <sensor...>`, switches[change])).action(async (names: string[], flags) =>
+    switched(serverCommand(sensors, `${change} <sensor...>`, switches[change])).action(async (names: string[], flags) =>
       (await commands()).switchSensors(change, names, flags),
     )
 
-  switched(projectCommand(sensors, 'reset-cursor <sensor>', 'set the cursor of the next poll, or clear it'))
+  switched(serverCommand(sensors, 'reset-cursor <sensor>', 'set the cursor of the next poll, or clear it'))
     .option('--to <json>', 'the cursor as JSON (default: null, as for the first poll)')
     .action(async (name: string, flags) => (await commands()).resetCursor(name, flags))
 }
@@ -67,14 +67,14 @@ function messageCommands(sensors: Command): void {
       .option('--attribute <name=value>', 'attribute of the message; may be repeated', several)
 
   message(
-    projectCommand(sensors, 'replay <sensor> <message>', 'retry a dead letter; with --data, any failed message, at once'),
+    serverCommand(sensors, 'replay <sensor> <message>', 'retry a dead letter; with --data, any failed message, at once'),
   ).action(async (name: string, id: string, flags) => (await commands()).replayDeadLetter(name, id, flags))
 
-  keyedBy(projectCommand(sensors, 'evaluate <sensor>', 'poll a sensor now'))
+  keyedBy(serverCommand(sensors, 'evaluate <sensor>', 'poll a sensor now'))
     .option('--dry-run', 'show which runs it would request, and record nothing')
     .action(async (name: string, flags) => (await commands()).evaluateSensor(name, flags))
 
-  message(projectCommand(sensors, 'send <sensor>', 'send a message to a sensor'))
+  message(serverCommand(sensors, 'send <sensor>', 'send a message to a sensor'))
     .option('--id <id>', 'id of the message; an id that was accepted before is not evaluated again')
     .option('--dry-run', 'show which runs it would request, and record nothing')
     .addHelpText('after', examples(`servo sensors send orders-in --data '{"order": {"id": 7}}' --dry-run`))
@@ -100,21 +100,21 @@ function definitionCommands(sensors: Command): void {
       .option('--max-tries <number>', 'how many tries may fail before a message is a dead letter')
       .option('--description <text>', 'what it is for')
 
-  sensorOptions(projectCommand(sensors, 'create <sensor>', 'create a sensor without code'))
+  sensorOptions(serverCommand(sensors, 'create <sensor>', 'create a sensor without code'))
     .addHelpText(
       'after',
       examples('servo sensors create orders-in --webhook orders --verify github --secret SHOP_SECRET --select orders'),
     )
     .action(async (name: string, flags) => (await commands()).createSensor(name, flags))
 
-  sensorOptions(projectCommand(sensors, 'update <sensor>', 'change a sensor that was created without code'))
+  sensorOptions(serverCommand(sensors, 'update <sensor>', 'change a sensor that was created without code'))
     .option('--name <name>', 'rename it; its history stays')
     .addOption(new Option('--enable', 'evaluate it'))
     .addOption(new Option('--no-enable', 'turn it off'))
     .addHelpText('after', examples('servo sensors update orders-in --secret SHOP_SECRET_2 --secret SHOP_SECRET'))
     .action(async (name: string, flags) => (await commands()).updateSensor(name, flags))
 
-  keyedBy(
-    projectCommand(sensors, 'delete <sensor>', 'delete a sensor that was created without code; its history stays'),
-  ).action(async (name: string, flags) => (await commands()).deleteSensor(name, flags))
+  keyedBy(serverCommand(sensors, 'delete <sensor>', 'delete a sensor that was created without code; its history stays')).action(
+    async (name: string, flags) => (await commands()).deleteSensor(name, flags),
+  )
 }

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { examples, printsJson, projectCommand } from './command-parts.ts'
+import { examples, printsJson, projectCommand, serverCommand } from './command-parts.ts'
 
 /** The commands about the recorded state, of the project or of any folder of state. */
 export function stateCommands(program: Command): void {
@@ -32,12 +32,12 @@ ${examples(
     .option('--data', 'check the stored values too')
     .action(async (dir: string | undefined, flags) => (await import('../commands/verify.ts')).verifyCommand(dir, flags))
 
-  command('rebuild [dir]', 'rebuild the tables from the ledger').action(async (dir: string | undefined, flags) =>
-    (await import('../commands/rebuild.ts')).rebuildCommand(dir, flags),
-  )
+  command('rebuild [dir]', 'rebuild the tables from the ledger')
+    .option('--accept-loss', 'fold what is left of the ledger, though sound tables have rows of segments that are lost')
+    .action(async (dir: string | undefined, flags) => (await import('../commands/rebuild.ts')).rebuildCommand(dir, flags))
 
   command('backup <dir>', 'back up the project, running or not, to a folder')
-    .option('--prune', 'also remove stored values and logs that the project no longer has')
+    .option('--prune', 'also remove the files of removed values, and logs that the project no longer has')
     .option('--no-verify', 'do not check the files of the backup')
     .addHelpText(
       'after',
@@ -51,7 +51,7 @@ ${examples('servo backup /backups/shop')}`,
     .addHelpText('after', examples('servo restore /backups/shop'))
     .action(async (dir: string, flags) => (await import('../commands/backup.ts')).restoreCommand(dir, flags))
 
-  projectCommand(program, 'gc', 'remove stored values that `keep` does not keep; asks first')
+  serverCommand(program, 'gc', 'remove stored values that `keep` does not keep; asks first')
     .option('--dry-run', 'only show what would be removed')
     .option('--yes', 'do not ask; required without a terminal')
     .action(async (flags) => (await import('../commands/retention.ts')).gcCommand(flags))

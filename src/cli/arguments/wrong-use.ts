@@ -6,9 +6,46 @@ import { commandIn } from '../json/chosen-fields.ts'
 export function wrongUse(program: Command, args: readonly string[], { code, message }: CommanderError): ServoError {
   const [first = '', suggestion] = message.replace(/^error: /, '').split('\n')
   const command = commandIn(program, args)
-  const meant = first === "unknown command 'version'" ? 'Run servo --version.' : suggestion?.replace(/^\((.*)\)$/, '$1')
+  const [, unknown] = /^unknown command '(.*)'$/s.exec(first) ?? []
+  const known = unknown !== undefined && command === program ? meantCommand(program, unknown) : undefined
+  const meant = known ?? suggestion?.replace(/^\((.*)\)$/, '$1')
   const { text, hint } = rewritten(code, first, command)
   return new ServoError('invalid', 'wrong_use', text, { hint: meant ?? hint ?? helpHint(command) })
+}
+
+/** What other tools call it. */
+const ELSEWHERE: Readonly<Record<string, string>> = {
+  version: '--version',
+  describe: 'assets show',
+  ls: 'assets list',
+  list: 'assets list',
+  lineage: 'assets graph',
+  materialize: 'run',
+  execute: 'run',
+  exec: 'run',
+  build: 'run',
+  start: 'dev',
+  up: 'dev',
+  serve: 'dev',
+  server: 'dev',
+  ui: 'dev',
+  new: 'init',
+  lint: 'check',
+  validate: 'check',
+  compile: 'check',
+  test: 'check',
+  sql: 'query',
+  status: 'partitions status',
+}
+
+/** A command that other tools have, or that stands below another one here: `logs` is `servo runs logs`. */
+function meantCommand(program: Command, word: string): string | undefined {
+  const elsewhere = Object.hasOwn(ELSEWHERE, word) ? ELSEWHERE[word] : undefined
+  if (elsewhere?.startsWith('-')) return `Run servo ${elsewhere}.`
+  const below = program.commands.filter(({ commands }) => commands.some((each) => each.name() === word))
+  const meant = elsewhere === undefined ? below.map((each) => `servo ${each.name()} ${word}`) : [`servo ${elsewhere}`]
+  const last = meant.pop()
+  return last === undefined ? undefined : `Did you mean ${meant.length === 0 ? last : `${meant.join(', ')} or ${last}`}?`
 }
 
 /** What the parser says, in the words of our other errors. */

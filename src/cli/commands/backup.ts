@@ -1,11 +1,12 @@
 import { orchestration } from '../../domain/index.ts'
-import { type VerifyReport, verify } from '../../engine/check/verify.ts'
+import { verify } from '../../engine/check/verify.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
 import { counted } from '../../lib/text/counted.ts'
-import { backUp } from '../../server/backup/backup.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
+import { backUpFolder } from '../../server/backup/backup.ts'
 import { restore } from '../../server/backup/restore.ts'
-import { folderStore, localComponents } from '../../server/components.ts'
+import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
 import { colours, print, printable, printJson } from '../output.ts'
@@ -21,46 +22,54 @@ export interface BackupFlags extends WorkspaceFlags {
 export async function backupCommand(dir: string, flags: BackupFlags): Promise<void> {
   const { dir: servoDir, scope } = await openWorkspace(undefined, flags)
   const { clock } = localComponents(servoDir, scope)
-  const report = await backUp({ servoDir, scope, dir, prune: flags.prune ?? false, clock })
-  const checked = flags.verify === false ? undefined : await checkedCopy(dir, scope)
-  if (flags.json) return printJson({ ...report, checked_files: checked?.files ?? null })
-  const { copied, kept, removed } = report
+  const hint = `Damage that servo verify finds in the project is mended there first. Otherwise back up to a new folder: ${dir} still has the backup before.`
+  const check = (backup: ObjectStore): Promise<void> => checkCopy(backup, scope, hint)
+  const report = await backUpFolder({
+    servoDir,
+    scope,
+    dir,
+    prune: flags.prune ?? false,
+    clock,
+    ...(flags.verify !== false && { check }),
+  })
+  const { copied, kept, removed, problems, mended, checked_files } = report
+  if (problems.length > 0) process.exitCode = 1
+  if (flags.json) return printJson(report)
+  for (const { message } of problems) print(`${colours.red('damaged')}    ${printable(message)}`)
+  for (const path of mended) print(`${colours.yellow('mended')}     ${printable(path)} was damaged in the backup`)
   print(
     `${colours.green('backed up')}  ${copied.files} files (${copied.bytes} bytes) copied, ${kept} were there${removed > 0 ? `, ${removed} removed` : ''}`,
   )
-  print(
-    `           ${report.segments} segments, manifest ${report.manifest}${checked === undefined ? '; not checked' : '; all checksums are right'}`,
-  )
+  const checked = checked_files === null ? 'not checked' : 'all checksums are right'
+  print(`           ${report.segments} segments, manifest ${report.manifest}; ${checked}`)
 }
 
 /** Restores a backup into a project that has no state. */
 export async function restoreCommand(dir: string, flags: ProjectFlags): Promise<void> {
   const servoDir = servoDirOf(findProject(flags))
-  const check = async (copy: string, { tenant_id, workspace_id }: Scope): Promise<void> => {
-    await checkedCopy(copy, { tenant_id, workspace_id })
-  }
+  const hint = `servo verify ${dir} names all of them. The next servo backup to the folder mends what the project still has.`
+  const check = (copy: ObjectStore, scope: Scope): Promise<void> => checkCopy(copy, scope, hint)
   const report = await restore({ dir, servoDir, user: currentUser(), check })
+  const { problems } = report
+  if (problems.length > 0) process.exitCode = 1
   if (flags.json) return printJson(report)
+  for (const { message } of problems) print(`${colours.red('lost')}      ${printable(message)}`)
   print(
-    `${colours.green('restored')}  ${report.segments} segments, manifest ${report.manifest}, of the backup of ${report.made_at}`,
+    `${colours.green('restored')}  ${report.segments} segments, manifest ${report.manifest}, of the backup of ${report.made_at}${problems.length > 0 ? `, without ${counted(problems.length, 'file')}` : ''}`,
   )
   print('          automation is paused. Resume it when nothing else runs these schedules: servo automation resume')
 }
 
-/** Checks the checksums of everything in a copy. */
-async function checkedCopy(dir: string, scope: Scope): Promise<VerifyReport> {
-  const report = await withScratch((scratch) =>
-    verify({ store: folderStore(dir), scope, registry: orchestration, scratch, quick: true }),
-  )
-  if (report.ok) return report
+/** Checks the checksums of the ledger and of all tables in a copy, and that nothing is missing. */
+async function checkCopy(store: ObjectStore, { tenant_id, workspace_id }: Scope, hint: string): Promise<void> {
+  const scope = { tenant_id, workspace_id }
+  const report = await withScratch((scratch) => verify({ store, scope, registry: orchestration, scratch, quick: true }))
+  if (report.ok) return
   const first = report.problems[0]
   throw new ServoError(
     'corrupt',
     'damaged_copy',
     `${counted(report.problems.length, 'problem')} in the copy: ${printable(first?.message ?? '')}`,
-    {
-      hint: `servo verify ${dir} names all of them. Back up to a new folder, or mend the original first (servo verify).`,
-      facts: { problems: report.problems },
-    },
+    { hint, facts: { problems: report.problems } },
   )
 }

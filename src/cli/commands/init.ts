@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, type Stats, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  type Stats,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { hasErrorCode, ServoError } from '../../lib/error.ts'
 import { configFile } from '../../sdk/project/project-files.ts'
@@ -44,12 +54,10 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
   const began = performance.now()
   const { dir, name } = choices
   const files = templateFiles({ ...choices, now })
+  checkPlaces(choices, files)
   const description = packageJson(choices)
-  makeFolder(dir)
-  const { wrote, left } = writeFiles(dir, files)
   const manager = packageManagerOf(dir)
-  if (description.isNew) wrote.push('package.json')
-  if (description.isNew || description.added.length > 0) writeFileSync(join(dir, 'package.json'), description.text)
+  const { wrote, left } = writeAll(dir, files, description)
   const report = {
     folder: dir,
     project: name,
@@ -102,6 +110,7 @@ async function chosen(folder: string | undefined, flags: InitFlags): Promise<Cho
 }
 
 function checkedFolder(dir: string): string {
+  if (hasLongName(dir)) throw tooLong('the folder')
   const there = existing(dir)
   if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Choose another folder.')
   const config = configFile(dir)
@@ -116,7 +125,7 @@ function existing(dir: string): Stats | undefined {
     return statSync(dir, { throwIfNoEntry: false })
   } catch (error) {
     if (!hasErrorCode(error, 'ENAMETOOLONG')) throw error
-    throw badFlag('the name of the folder is too long for this disk', 'Choose a shorter one.')
+    throw tooLong('the folder')
   }
 }
 
@@ -134,6 +143,7 @@ function checkedProject(name: string): string {
 }
 
 function checkedAssets(folder: string): string {
+  if (hasLongName(folder)) throw tooLong('the folder for assets')
   if (folder.split('/').includes('node_modules'))
     throw badFlag(
       `invalid folder for assets '${folder}'`,
@@ -145,30 +155,91 @@ function checkedAssets(folder: string): string {
 
 const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })
 
-/** One by one: a system that refuses says why only of the folder that it refuses. */
-function makeFolder(dir: string): void {
-  if (existsSync(dir)) return
-  makeFolder(dirname(dir))
-  mkdirSync(dir)
+/** What file systems allow for one name, in bytes. */
+const LONGEST_NAME = 255
+
+const hasLongName = (path: string): boolean => path.split(/[\\/]/).some((name) => Buffer.byteLength(name) > LONGEST_NAME)
+
+const tooLong = (what: string): ServoError => badFlag(`the name of ${what} is too long for this disk`, 'Choose a shorter one.')
+
+/** Refuses assets where they cannot be, before anything is written. */
+function checkPlaces({ dir, assets }: Choices, files: ReadonlyMap<string, string>): void {
+  // A path may also be too long as a whole.
+  for (const name of files.keys()) existing(join(dir, name))
+  const steps = assets.split('/').map((_, i, names) => names.slice(0, i + 1).join('/'))
+  const file = steps.find((step) => files.has(step) || step === 'package.json' || existing(join(dir, step))?.isFile())
+  if (file !== undefined)
+    throw badFlag(
+      `the folder for assets cannot be ${assets}, because ${file} is a file`,
+      'Use a folder such as assets or src/assets.',
+    )
 }
 
-function writeFiles(dir: string, files: ReadonlyMap<string, string>): Written {
+/** Writes the files that are missing, and package.json. Whatever it made is removed again if one of them cannot be written. */
+function writeAll(dir: string, files: ReadonlyMap<string, string>, { isNew, added, text }: Described): Written {
+  const made: string[] = []
+  try {
+    makeFolder(dir, made)
+    const written = writeFiles(dir, isNew ? new Map([...files, ['package.json', text]]) : files, made)
+    if (!isNew && added.length > 0) {
+      // The file of the user is replaced as a whole, or not at all: the disk may be full.
+      const next = join(dir, '.package.json.next')
+      made.push(next)
+      writeFileSync(next, text)
+      renameSync(next, join(dir, 'package.json'))
+    }
+    return written
+  } catch (error) {
+    // Folders are empty again when their turn comes. One that others have used meanwhile stays.
+    for (const path of made.reverse()) removeMade(path)
+    throw error
+  }
+}
+
+function removeMade(path: string): void {
+  try {
+    if (statSync(path).isDirectory()) rmdirSync(path)
+    else unlinkSync(path)
+  } catch {
+    // The first error is the one to tell.
+  }
+}
+
+/** One by one: a system that refuses says why only of the folder that it refuses. */
+function makeFolder(dir: string, made: string[]): void {
+  if (existsSync(dir)) return
+  makeFolder(dirname(dir), made)
+  mkdirSync(dir)
+  made.push(dir)
+}
+
+function writeFiles(dir: string, files: ReadonlyMap<string, string>, made: string[]): Written {
   const written: Written = { wrote: [], left: [] }
   for (const [name, text] of files) {
-    makeFolder(dirname(join(dir, name)))
+    const path = join(dir, name)
+    makeFolder(dirname(path), made)
     try {
-      writeFileSync(join(dir, name), text, { flag: 'wx' })
+      writeFileSync(path, text, { flag: 'wx' })
+      made.push(path)
       written.wrote.push(name)
     } catch (error) {
-      if (!hasErrorCode(error, 'EEXIST')) throw error
+      if (!hasErrorCode(error, 'EEXIST')) {
+        // A full disk leaves the beginning of it.
+        made.push(path)
+        throw error
+      }
       written.left.push(name)
     }
   }
   return written
 }
 
+interface Described extends Merged {
+  readonly isNew: boolean
+}
+
 /** The package.json of the project: a new one, or the one that is there with what it lacks. */
-function packageJson({ dir, name }: Choices): Merged & { readonly isNew: boolean } {
+function packageJson({ dir, name }: Choices): Described {
   const own = ownPackage()
   const { zod } = own.dependencies
   const { typescript, '@types/node': node } = own.devDependencies

@@ -4,7 +4,7 @@ import { staleInWords } from '../../domain/why/words-assets.ts'
 import { ask } from '../ask-and-tell.ts'
 import type { Cell } from '../columns.ts'
 import { choiceOf, limitFlag, splitPartition } from '../flags.ts'
-import { colours, headsOf, print, printable, printJson, printTable } from '../output.ts'
+import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { noAssets } from '../show-asset.ts'
 import { localTime } from '../show-run.ts'
@@ -28,19 +28,19 @@ export async function listPartitions(select: readonly string[], flags: ListFlags
   const limit = limitFlag(flags.limit)
   const status = flags.status === undefined ? undefined : statusFlag(flags.status)
   const { partition, cursor, oldest } = flags
-  const page = await askStatus(flags, (statuses) =>
-    statuses.list({ select, partition, status, order: oldest ? 'oldest' : 'newest', limit, cursor }),
-  )
-  if (flags.json) printJson(page)
-  else printPage(page, 'no partition matches')
+  const query = { select, partition, status, order: oldest ? ('oldest' as const) : ('newest' as const), limit, cursor }
+  await showPage(select, flags, (statuses) => statuses.list(query), 'no partition matches')
 }
 
 export async function listStale(select: readonly string[], flags: PageFlags & { cause?: string }): Promise<void> {
   const limit = limitFlag(flags.limit)
   const cause = flags.cause === undefined ? undefined : choiceOf('--cause', flags.cause, causeNames)
-  const page = await askStatus(flags, (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }))
-  if (flags.json) printJson(page)
-  else printPage(page, 'nothing is stale')
+  await showPage(
+    select,
+    flags,
+    (statuses) => statuses.stale({ select, cause, limit, cursor: flags.cursor }),
+    'nothing is stale',
+  )
 }
 
 export async function showSummaries(select: readonly string[], flags: ProjectFlags): Promise<void> {
@@ -101,13 +101,30 @@ export async function showWhy(asset: string, partition: string | undefined, flag
   }
 }
 
-function printPage({ partitions, next_cursor }: PartitionPage, none: string): void {
-  if (partitions.length === 0) {
-    print(none)
-    return
-  }
-  printTable(HEADS, partitions.map(row))
-  if (next_cursor !== null) print(colours.dim(`more: --cursor ${next_cursor}`))
+/** Shows a page of the partitions of selected assets. If it is empty because the selection matches no asset, it says that instead of `none`. */
+async function showPage(
+  select: readonly string[],
+  flags: ProjectFlags,
+  question: (statuses: StatusApi) => Promise<PartitionPage>,
+  none: string,
+): Promise<void> {
+  const { page, hasAssets } = await ask(
+    flags,
+    async ({ statuses, assets }) => {
+      const page = await question(statuses)
+      const isEmpty = page.partitions.length === 0
+      return { page, hasAssets: !isEmpty || (await assets.list({ select, limit: 1, cursor: undefined })).assets.length > 0 }
+    },
+    { ofCode: true },
+  )
+  if (flags.json) {
+    // The list is empty either way.
+    if (!hasAssets) note(noAssets(select))
+    printJson(page)
+  } else if (page.partitions.length > 0) {
+    printTable(HEADS, page.partitions.map(row))
+    if (page.next_cursor !== null) print(colours.dim(`more: --cursor ${page.next_cursor}`))
+  } else print(hasAssets ? none : noAssets(select))
 }
 
 const HEADS = headsOf(['asset', 'partition', 'status', 'materialized', 'because'])

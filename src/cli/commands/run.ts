@@ -1,14 +1,16 @@
 import { constants } from 'node:os'
+import { checkStateFolder } from '../../adapters/fs/state-folder.ts'
 import type { AcceptedRun, RunsApi } from '../../api/run-contract.ts'
+import type { ServoClient } from '../../client/client.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
-import type { LocalComponents } from '../../server/components.ts'
 import type { Orchestrator } from '../../server/leader/orchestrator.ts'
 import type { LocalServerOptions } from '../../server/machine/local-server.ts'
 import { ask, isNotLoaded } from '../ask-and-tell.ts'
 import { ASK_FOR_SIGN_MS, nextLeader, withLeader } from '../find-leader.ts'
 import { concurrencyFlag, labelsFlag, wholeNumber } from '../flags.ts'
 import { colours, complain, errorColours, note, print, printJson, warn, workUnread } from '../output.ts'
-import { componentsOf, currentTrace, currentUser, findProject } from '../project.ts'
+import { componentsOf, currentTrace, currentUser, findProject, servoDirOf } from '../project.ts'
+import { remoteServer } from '../remote/remote-server.ts'
 import { printProblems } from '../show-problems.ts'
 import { INTERRUPTED, shortId } from '../show-run.ts'
 import { printPreview } from '../watch/show-preview.ts'
@@ -70,15 +72,27 @@ type Request = (runs: RunsApi, request_id: string) => Promise<AcceptedRun>
 /** Hands a request for a run to the leader and follows the run; without a leader, leads until the run is over. */
 export async function requestRun(flags: RequestFlags, asked: Request): Promise<void> {
   workUnread()
+  const remote = remoteServer(flags)
+  if (remote !== undefined) {
+    await requestRemotely(remote, flags, asked)
+    return
+  }
   const projectDir = findProject(flags)
   const size = concurrencyFlag(flags.concurrency)
   const components = await componentsOf(projectDir)
   // Every repetition has the same id, so that a request whose answer got lost can be sent again.
   const id = components.ulid()
-  const request = async (runs: RunsApi): Promise<AcceptedRun> => {
-    const accepted = await asked(runs, id)
-    for (const { asset_key, why } of accepted.left_out) note(`skipping ${asset_key}: ${why}`)
-    return accepted
+  const request = (runs: RunsApi): Promise<AcceptedRun> => accepting(asked(runs, id))
+  const then: Interrupted = { next: () => nextLeader(components), read: (shown) => shown.read(components) }
+  if (!checkStateFolder(servoDirOf(projectDir))) {
+    if (flags.detach) throw nobodyToGoOn()
+    const { tryFirstRequest } = await import('../../server/machine/first-request.ts')
+    const problems = await tryFirstRequest(projectDir, components, (runs) => asked(runs, id))
+    if (problems.length > 0) {
+      printProblems(problems)
+      process.exitCode = 2
+      return
+    }
   }
   for (let shown: WatchedRun | undefined; ; ) {
     const accepted = await withLeader(
@@ -104,9 +118,8 @@ export async function requestRun(flags: RequestFlags, asked: Request): Promise<v
     )
     if ('leader' in accepted) {
       const { leader, answer } = accepted
-      if (!flags.detach) await watchRun(components, leader, shown ?? new WatchedRun(answer.run_id, flags, components), flags)
-      else if (flags.json) printJson(answer)
-      else printAccepted(answer)
+      if (flags.detach) printAccepted(answer, flags)
+      else await watchRun(leader, shown ?? new WatchedRun(answer.run_id, flags, components), flags, then)
       return
     }
     if (shown === undefined) return
@@ -118,11 +131,47 @@ export async function requestRun(flags: RequestFlags, asked: Request): Promise<v
     note(`${shortId(shown.runId)} continues in the server that takes over`)
     const leader = await nextLeader(components, ASK_FOR_SIGN_MS)
     if (leader !== undefined) {
-      await watchRun(components, leader, shown, flags)
+      await watchRun(leader, shown, flags, then)
       return
     }
     // The server that wanted to lead has gone or is stopped. The next turn challenges it, and finishes the run here.
   }
+}
+
+/** What a request leaves out is said. */
+async function accepting(requested: Promise<AcceptedRun>): Promise<AcceptedRun> {
+  const accepted = await requested
+  for (const { asset_key, why } of accepted.left_out) note(`skipping ${asset_key}: ${why}`)
+  return accepted
+}
+
+/** A server elsewhere that was restarted, or a network that was gone, is back by then. */
+const AWAY_MS = 60_000
+const ASK_AGAIN_MS = 500
+
+/** The same of a server elsewhere, of which only its address is known: when it is away, it is asked again for a while. */
+async function requestRemotely(remote: ServoClient, flags: RequestFlags, asked: Request): Promise<void> {
+  const { folderless } = await import('../../server/components.ts')
+  const { clock, ulid } = folderless()
+  const answer = await accepting(asked(remote.runs, ulid()))
+  if (flags.detach) {
+    printAccepted(answer, flags)
+    return
+  }
+  const next = async (): Promise<Watchable | undefined> => {
+    for (const began = clock.monotonic(); clock.monotonic() - began < AWAY_MS; await clock.sleep(ASK_AGAIN_MS)) {
+      const isThere = await remote.runs.get(answer.run_id).then(
+        () => true,
+        (error: unknown) => {
+          if (isServoError(error, 'unavailable')) return false
+          throw error
+        },
+      )
+      if (isThere) return remote
+    }
+    return undefined
+  }
+  await watchRun(remote, new WatchedRun(answer.run_id, flags, { clock }), flags, { next })
 }
 
 const nobodyToGoOn = (): ServoError =>
@@ -130,14 +179,27 @@ const nobodyToGoOn = (): ServoError =>
     hint: 'Start one with servo dev, or leave --detach out to run the assets here.',
   })
 
-function printAccepted({ run_id, created, rerun_of }: AcceptedRun): void {
+function printAccepted(accepted: AcceptedRun, flags: RequestFlags): void {
+  if (flags.json) {
+    printJson(accepted)
+    return
+  }
+  const { run_id, created, rerun_of } = accepted
   print(created ? `accepted  ${run_id}` : `already requested  ${run_id}`)
   if (rerun_of !== null) print(colours.dim(`a rerun of ${shortId(rerun_of)}`))
   print(colours.dim(`follow it: servo runs logs -f ${shortId(run_id)}`))
 }
 
+/** How to go on with a run whose server went away. */
+interface Interrupted {
+  /** Who knows of the run now; undefined if nobody does. */
+  next(): Promise<Watchable | undefined>
+  /** Reads the run where it is recorded, if that is here. */
+  read?(shown: WatchedRun): Promise<void>
+}
+
 /** Follows a run until it is over, from one server to the next. Leaving does not stop it. */
-async function watchRun(components: LocalComponents, leader: Watchable, shown: WatchedRun, flags: WatchFlags): Promise<void> {
+async function watchRun(leader: Watchable, shown: WatchedRun, flags: WatchFlags, { next, read }: Interrupted): Promise<void> {
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
   process.once('SIGINT', onSignal)
@@ -147,10 +209,10 @@ async function watchRun(components: LocalComponents, leader: Watchable, shown: W
         if (!isServoError(error, 'unavailable')) throw error
       })
       if (leave.signal.aborted) break
-      asked = shown.isOver ? undefined : await nextLeader(components)
+      asked = shown.isOver ? undefined : await next()
     }
     if (!leave.signal.aborted) {
-      if (!shown.isOver) await shown.read(components)
+      if (!shown.isOver) await read?.(shown)
       shown.report()
       return
     }

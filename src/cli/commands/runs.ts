@@ -19,6 +19,7 @@ import {
 import { currentTrace, currentUser, type ProjectFlags } from '../project.ts'
 import { printChecks, warningsOf } from '../results/checks.ts'
 import { printFailures } from '../results/failures.ts'
+import { noneOf } from '../show-asset.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
 import { followWithLogs } from '../watch/follow-with-logs.ts'
 import { requestRun } from './run.ts'
@@ -31,6 +32,8 @@ export interface RunListFlags extends ProjectFlags {
   until?: string
 }
 
+const NO_RUNS = 'no runs yet; servo run starts one, servo assets list shows what can run'
+
 export async function listRuns(flags: RunListFlags): Promise<void> {
   const filter = {
     state: flags.state === undefined ? undefined : choiceOf('--state', flags.state, RUN_STATES),
@@ -38,11 +41,14 @@ export async function listRuns(flags: RunListFlags): Promise<void> {
     ...spanFlags(flags),
   }
   const query = { limit: limitFlag(flags.limit, 20), ...filter }
-  const found = await ask(flags, async ({ runs }, leader) => sayWaiting(await runs.list(query), leader))
+  const isFiltered = Object.values(filter).some((value) => value !== undefined)
+  const { found, none } = await ask(flags, async (api, leader) => {
+    const found = sayWaiting(await api.runs.list(query), leader)
+    return { found, none: found.length === 0 && isFiltered ? await noneOf('run', flags.asset, api) : NO_RUNS }
+  })
   if (flags.json) printJson(found)
   else if (found.length > 0) printTable(LIST_HEADS, found.map(runCells))
-  else if (Object.values(filter).some((value) => value !== undefined)) print('no run matches')
-  else print('no runs yet; servo run starts one, servo assets list shows what can run')
+  else print(none)
 }
 
 /** Without a server no run makes progress, and the state of a run does not show that. */

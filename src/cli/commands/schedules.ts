@@ -263,7 +263,7 @@ const FLAGS: Readonly<Record<string, string>> = {
 }
 
 /** What is wrong with a field is said of the flag that it comes from. */
-async function inFlags<T>(command: () => Promise<T>): Promise<T> {
+export async function inFlags<T>(command: () => Promise<T>): Promise<T> {
   try {
     return await command()
   } catch (error) {

@@ -20,7 +20,7 @@ import { badFlag, choiceOf, limitFlag, spanFlags, wholeNumber } from '../flags.t
 import { colours, headsOf, note, print, printable, printJson, printTable } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
 import { localTime, localZone, shortId } from '../show-run.ts'
-import { sayWhatStands } from './schedules.ts'
+import { inFlags, sayWhatStands } from './schedules.ts'
 import { changedFlags, dataFlag, flagOf, type SourceFlags, sourceFlags } from './sensors/sensor-flags.ts'
 import { showDetail, statusCell } from './sensors/show-sensor.ts'
 
@@ -208,7 +208,7 @@ export async function resetCursor(name: string, flags: ChangeFlags & { to?: stri
 export async function createSensor(name: string, flags: ChangeFlags & SourceFlags): Promise<void> {
   const { newSensorBody } = await import('../../api/automation/sensor-contract.ts')
   const body = parsed(newSensorBody, { name, ...sourceFlags(name, flags), ...keyed(flags) })
-  const accepted = await tell(flags, ({ sensors }) => sensors.create(body, currentUser()))
+  const accepted = await tell(flags, ({ sensors }) => inFlags(() => sensors.create(body, currentUser())))
   tellChange(flags, accepted, accepted)
 }
 
@@ -231,7 +231,8 @@ export async function updateSensor(
         hint: 'Name what to change, such as --secret SHOP_SECRET_2. servo sensors update --help lists the options.',
       })
     const { sensorChangesBody } = await import('../../api/automation/sensor-contract.ts')
-    return await sensors.update(name, parsed(sensorChangesBody, { ...changes, ...keyed(flags) }), currentUser())
+    const body = parsed(sensorChangesBody, { ...changes, ...keyed(flags) })
+    return await inFlags(() => sensors.update(name, body, currentUser()))
   })
   tellChange(flags, accepted, accepted)
 }

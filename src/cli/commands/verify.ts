@@ -2,6 +2,7 @@ import { orchestration } from '../../domain/index.ts'
 import { type VerifyReport, verify } from '../../engine/check/verify.ts'
 import { Paths } from '../../engine/paths.ts'
 import { counted } from '../../lib/text/counted.ts'
+import { backupIn } from '../../server/backup/backup.ts'
 import { localComponents } from '../../server/components.ts'
 import type { WorkspaceFlags } from '../flags.ts'
 import { openWorkspace } from '../open-workspace.ts'
@@ -15,7 +16,9 @@ export async function verifyCommand(
   folder: string | undefined,
   flags: WorkspaceFlags & { quick?: boolean; data?: boolean },
 ): Promise<void> {
-  const { dir, store, scope } = await openWorkspace(folder, flags)
+  const { dir, store: folderStore, scope } = await openWorkspace(folder, flags)
+  // Of a backup that was interrupted, a restore takes nothing.
+  const store = (await backupIn(dir)) ?? folderStore
   const { lease } = localComponents(dir, scope)
   const { quick = false, data = false } = flags
   const report = await withScratch((scratch) =>
@@ -48,5 +51,7 @@ function valuesText({ values }: VerifyReport): string {
   const unknown = values.not_checked > 0 ? `; not checked: ${values.not_checked}, recorded without a checksum` : ''
   const pending = values.not_deleted > 0 ? `, ${values.not_deleted} of them not deleted yet` : ''
   const removed = values.removed > 0 ? `; removed on request or by a rule: ${values.removed}${pending}` : ''
-  return `stored values: ${values.checked} match${unknown}${removed}`
+  const hidden = values.missing_or_removed
+  const missing = hidden > 0 ? `; missing, or removed by a part of the ledger that cannot be read: ${hidden}` : ''
+  return `stored values: ${values.checked} match${unknown}${removed}${missing}`
 }

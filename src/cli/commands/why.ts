@@ -15,7 +15,7 @@ export interface WhyFlags extends ProjectFlags {
 
 /** Without a server nothing ticks, polls or runs, and the record does not show that. */
 function sayNothingRuns(leader: Leadership): void {
-  if (leader === 'none') note('no server is running; schedules, sensors and runs wait for one (servo dev)')
+  if (leader === 'none') note('no server is running; schedules, sensors, runs and backfills wait for one (servo dev)')
 }
 
 export async function showReasons(kind: WhyKind, name: string, flags: WhyFlags): Promise<void> {

@@ -50,6 +50,8 @@ const PARTITION = [
 const FACTS = ['asset_key', 'partitions', 'request_id', 'created']
 const KEYS = ['set_name', 'request_id', 'added', 'removed', 'unchanged', 'created']
 
+const TOKEN = ['token_id', 'name', 'role', 'status', 'created_by', 'created_at', 'expires_at']
+
 const SCHEDULE = ['schedule_name', 'status', 'status_reason', 'next_ticks', 'last_run', 'catchup_limit', 'definition', 'state']
 const CHANGED_SCHEDULE = ['schedule_id', 'schedule_name', 'message', 'accepted_at']
 
@@ -85,9 +87,13 @@ const BACKFILL = [
   'backfill_id',
   'state',
   'state_version',
+  'state_changed_at',
+  'state_changed_by',
   'state_reason',
+  'client_request_id',
   'asset_selection',
   'partition_selector',
+  'as_of',
   'total_partitions',
   'succeeded_partitions',
   'failed_partitions',
@@ -103,12 +109,22 @@ const BACKFILL = [
   'stages',
   'max_concurrent_runs',
   'priority',
+  'newest_first',
+  'skip_existing',
+  'stop_after_failures',
+  'settings_version',
+  'cancel_requested_at',
+  'cancel_requested_by',
+  'cancel_reason',
+  'cancel_runs',
   'partitions_per_minute',
   'expected_end',
   'parent_backfill_id',
   'created_by',
   'created_at',
   'finished_at',
+  'left_out',
+  'waits_for',
 ]
 const CREATED_BACKFILL = [...BACKFILL, 'created', 'message', 'accepted_at']
 const CHANGED_BACKFILL = ['backfill_id', 'message', 'state', 'state_version', 'accepted_at']
@@ -288,10 +304,13 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'automation status': ['status', 'changed_by', 'changed_at', 'reason', 'is_on', 'outage'],
   'automation pause': SWITCHED,
   'automation resume': SWITCHED,
+  'tokens create': [...TOKEN, 'token'],
+  'tokens list': [...TOKEN, 'revoked_by', 'revoked_at'],
+  'tokens revoke': ['token_id', 'revoked_by', 'revoked_at'],
   verify: ['ok', 'manifest', 'segments', 'events', 'files', 'problems', 'unfolded', 'parked', 'replayed', 'relaid', 'values'],
-  rebuild: ['manifest', 'segments', 'events', 'files', 'repaired', 'order', 'problems'],
-  backup: ['manifest', 'segments', 'last_segment', 'copied', 'kept', 'removed', 'checked_files'],
-  restore: ['tenant_id', 'workspace_id', 'made_at', 'manifest', 'segments', 'last_segment', 'copied'],
+  rebuild: ['manifest', 'segments', 'events', 'repaired', 'order', 'anew_because', 'problems', 'left'],
+  backup: ['manifest', 'segments', 'last_segment', 'copied', 'kept', 'removed', 'checked_files', 'mended', 'problems'],
+  restore: ['tenant_id', 'workspace_id', 'made_at', 'manifest', 'segments', 'last_segment', 'copied', 'problems'],
   gc: ['dry_run', 'values', 'bytes', 'assets', 'removed'],
   attach: ['path', 'folder'],
   'cron next': ['scheduled_for', 'local', 'offset'],

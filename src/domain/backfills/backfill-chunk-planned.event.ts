@@ -9,6 +9,8 @@ import { backfills, isBackfillOver } from './backfills.table.ts'
 import { countOutcomes, endChunk, type OutcomesOfAsset, type SomePartitions } from './chunk-outcome.ts'
 import { pairsOfChunk, placeOfChunk, positionsOfChunk } from './frozen-set.ts'
 
+const somePositions = z.array(z.object({ asset_key: id, positions: z.array(z.number().int().min(0)).min(2) }))
+
 export const BackfillChunkPlanned = defineEvent({
   type: 'BackfillChunkPlanned',
   version: 1,
@@ -21,7 +23,9 @@ export const BackfillChunkPlanned = defineEvent({
     /** Absent when nothing is left to run. */
     run: z.object({ run_key: runKey, run_id: id, request_fingerprint: fingerprint }).nullish(),
     /** What is left out because something that it needs failed in this backfill: positions by asset. */
-    skipped: z.array(z.object({ asset_key: id, positions: z.array(z.number().int().min(0)).min(2) })).nullish(),
+    skipped: somePositions.nullish(),
+    /** What is left out because another run was making something that it needs. */
+    overlapped: somePositions.nullish(),
   }),
   idempotencyKey: (chunk) => `backfill_chunk:${chunk.backfill_id}:${chunk.chunk_index}`,
   dedup: 'structure',
@@ -34,7 +38,7 @@ export const BackfillChunkPlanned = defineEvent({
     },
   ],
   fold({ event, at, payload: chunk, rows, wake }) {
-    const { backfill_id, chunk_index, run, skipped } = chunk
+    const { backfill_id, chunk_index, run, skipped, overlapped } = chunk
     const known = rows.hot(backfills).get(backfill_id)
     if (known === undefined) return waitFor(backfillSubject(backfill_id))
     if (chunk_index >= known.total_chunks) return ignored('no_such_chunk')
@@ -65,9 +69,10 @@ export const BackfillChunkPlanned = defineEvent({
       planned_at: at,
       row_version: event.event_id,
     })
-    const outcomes = new Map<string, OutcomesOfAsset>(
-      (skipped ?? []).map(({ asset_key, positions }) => [asset_key, { skipped: wholeSpans(positions) }]),
-    )
+    const outcomes = new Map<string, OutcomesOfAsset>()
+    for (const { asset_key, positions } of skipped ?? []) outcomes.set(asset_key, { skipped: wholeSpans(positions) })
+    for (const { asset_key, positions } of overlapped ?? [])
+      outcomes.set(asset_key, { ...outcomes.get(asset_key), overlapped: wholeSpans(positions) })
     countOutcomes(rows, backfill, outcomes, event.event_id)
     if (run) backfill.active_chunks = [...backfill.active_chunks, { chunk_index, ...run }]
     else endChunk(rows, backfill, { chunk_index, outcome: 'SKIPPED', at, version: event.event_id, outcomes })

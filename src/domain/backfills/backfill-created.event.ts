@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { toMs } from '../../lib/time.ts'
-import { fingerprint, id, partitionKey, timestamp } from '../../model/envelope.ts'
+import { count, fingerprint, id, partitionKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored } from '../../model/event.ts'
 import { partitionDefinition } from '../../partitions/definition.ts'
 import { isPackedSet, unpackSet } from '../../partitions/packed-set.ts'
@@ -14,6 +14,8 @@ import { partitionSelector } from './partition-selector.ts'
 
 /** As many runs as are asked for at once. */
 const concurrentRuns = z.number().int().min(1).max(1_000)
+/** As many as anybody reads. */
+export const MAX_LEFT_OUT = 1_000
 const place = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER)
 
 const stage = z.object({
@@ -30,6 +32,8 @@ const stage = z.object({
             .refine((numbers) => numbers.length % 2 === 0, 'must be pairs'),
           z.string().refine(isPackedSet, 'must be a packed set'),
         ]),
+        /** Stands for how it is made from others of the backfill. */
+        links: id.nullish(),
       }),
     )
     .min(1)
@@ -57,6 +61,10 @@ const payload = z.object({
   stop_after_failures: z.number().int().min(1).nullish(),
   created_by: id,
   parent_backfill_id: id.nullish(),
+  left_out: z
+    .array(z.object({ asset_key: id, partitions: count, why: z.string().max(200) }))
+    .max(MAX_LEFT_OUT)
+    .nullish(),
 })
 export type NewBackfill = z.input<typeof payload>
 
@@ -98,14 +106,15 @@ export const BackfillCreated = defineEvent({
     rows.cold(backfillRequests).merge({ request_key, backfill_id, request_fingerprint, ...created })
     let total_partitions = 0
     const stages = backfill.stages.map(({ assets, partitions = null, chunk_size }): Stage => {
-      for (const { asset_key, positions } of assets) {
-        const { count } = unpackSet(positions)
-        total_partitions += count
+      for (const { asset_key, positions, links = null } of assets) {
+        const own = unpackSet(positions).count
+        total_partitions += own
         rows.hot(backfillAssets).insert({
           backfill_id,
           asset_key,
           positions,
-          total_partitions: count,
+          links,
+          total_partitions: own,
           succeeded_partitions: 0,
           failed_partitions: 0,
           skipped_partitions: 0,
@@ -158,6 +167,8 @@ export const BackfillCreated = defineEvent({
       cancel_requested_by: null,
       cancel_reason: null,
       cancel_runs: null,
+      cancel_requests: null,
+      left_out: backfill.left_out ?? null,
       parent_backfill_id: backfill.parent_backfill_id ?? null,
       created_at: at,
       finished_at: null,

@@ -9,6 +9,7 @@ import {
   backfills,
   canMove,
   hasFailedTooOften,
+  hasSucceeded,
   isBackfillOver,
   withRequest,
 } from './backfills.table.ts'
@@ -88,8 +89,7 @@ function endRefused(known: Readonly<BackfillRow>, { to_state, planned_chunks, ba
   if (to_state === 'SUCCEEDED' && !isComplete) return ignored('chunks_unplanned')
   if (known.planned_chunks < seen || known.active_chunks.length > 0) return waitFor(backfillSubject(backfill_id))
   if (to_state === 'CANCELLED') return known.cancel_requested_at === null ? waitFor(backfillSubject(backfill_id)) : undefined
-  const hasSucceeded = known.succeeded_chunks === known.total_chunks
-  if (to_state === 'SUCCEEDED') return hasSucceeded ? undefined : ignored('chunks_failed')
-  if (hasSucceeded) return ignored('no_chunk_failed')
+  if (to_state === 'SUCCEEDED') return hasSucceeded(known) ? undefined : ignored('chunks_failed')
+  if (hasSucceeded(known)) return ignored('no_chunk_failed')
   return isComplete || hasFailedTooOften(known) ? undefined : ignored('chunks_unplanned')
 }

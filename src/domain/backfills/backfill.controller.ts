@@ -1,4 +1,3 @@
-import { canonicalJson } from '../../lib/json.ts'
 import type { Controller, Decision, Observed } from '../../model/controller.ts'
 import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
@@ -6,36 +5,55 @@ import { packSpans } from '../../partitions/spans.ts'
 import { assetDefinitions } from '../assets/asset-definitions.table.ts'
 import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
+import { automationState, isPaused } from '../automation/automation-state.table.ts'
 import type { RequestRun } from '../automation/request-run.ts'
 import { RunCancelRequested } from '../runs/run-cancel-requested.event.ts'
 import { isRunOver, runs } from '../runs/runs.table.ts'
 import { isRowOf } from '../typed-rows.ts'
+import { backfillAssets } from './backfill-assets.table.ts'
 import { BackfillChunkPlanned } from './backfill-chunk-planned.event.ts'
 import { BackfillStateChanged } from './backfill-state-changed.event.ts'
-import { type BackfillRow, type BackfillState, backfills, hasFailedTooOften, isBackfillOver } from './backfills.table.ts'
-import { type ChunkNeeds, needsActive, needsOfChunk, selectionOfChunk, skippedOf } from './chunk-work.ts'
+import {
+  type BackfillRow,
+  type BackfillState,
+  backfills,
+  hasFailedTooOften,
+  hasSucceeded,
+  isBackfillOver,
+} from './backfills.table.ts'
+import { type ChunkNeeds, leftOutOf, needsActive, needsOfChunk, selectionOfChunk } from './chunk-work.ts'
 import { partitionsOfBackfill } from './frozen-set.ts'
+import { whatChanged } from './what-changed.ts'
 
 export interface BackfillControllerOptions {
   readonly requestRun: RequestRun
   /** While it says no, nothing is planned. A cancellation is carried out all the same. */
   readonly mayDecide?: () => boolean
+  /** False where automation is turned off: chunks are planned elsewhere, or later. */
+  readonly automation?: boolean
 }
 
 /**
  * Carries backfills through: it plans the next chunk whenever there is room for its run and all that it needs has ended, and ends the
  * backfill after its last chunk. Everything follows from the rows: what was decided before a crash is on record, the rest is decided again.
  */
-export function backfillController({ requestRun, mayDecide = () => true }: BackfillControllerOptions): Controller {
+export function backfillController(options: BackfillControllerOptions): Controller {
+  const { requestRun, mayDecide = () => true, automation = true } = options
   const changed = new Set<string>()
   /** What the next chunk of a backfill needs; worked out once, however often it has to wait. */
   const next = new Map<string, ChunkNeeds>()
   const moments = new Map<string, GraphPartitions>()
+  /** Those that have chunks to plan, but automation is paused. */
+  const held = new Set<string>()
+  /** Why a backfill cannot go on by the graph at hand. */
+  const checked = new Map<string, string | undefined>()
   let graph: RecordedGraph | undefined
 
   const forget = (id: string): void => {
     next.delete(id)
     moments.delete(id)
+    checked.delete(id)
+    held.delete(id)
   }
 
   const partitionsOf = (rows: Rows, backfill: Readonly<BackfillRow>, { mappings }: RecordedGraph): GraphPartitions => {
@@ -55,10 +73,18 @@ export function backfillController({ requestRun, mayDecide = () => true }: Backf
       next.set(backfill_id, needs)
     }
     if (needsActive(rows, backfill, needs)) return undefined
-    const left_out = skippedOf(rows, backfill, needs)
-    const skipped = [...left_out].map(([asset_key, positions]) => ({ asset_key, positions: packSpans(positions) }))
-    const asset_selection = selectionOfChunk(needs, left_out, partitions)
-    const place = { backfill_id, chunk_index, state_version, ...(skipped.length > 0 && { skipped }) }
+    const leftOut = leftOutOf(rows, backfill, needs)
+    const [skipped, overlapped] = [leftOut.skipped, leftOut.overlapped].map((some) =>
+      [...some].map(([asset_key, positions]) => ({ asset_key, positions: packSpans(positions) })),
+    )
+    const asset_selection = selectionOfChunk(needs, leftOut, partitions)
+    const place = {
+      backfill_id,
+      chunk_index,
+      state_version,
+      ...(skipped?.length && { skipped }),
+      ...(overlapped?.length && { overlapped }),
+    }
     const because = { correlation_id: backfill_id, causation_id: row_version }
     if (asset_selection.length === 0) return [newEvent(BackfillChunkPlanned, place, because)]
     const run_key = `backfill:${backfill_id}:chunk:${chunk_index}`
@@ -82,23 +108,33 @@ export function backfillController({ requestRun, mayDecide = () => true }: Backf
     if (state !== 'RUNNING') return undefined
     if (planned_chunks === total_chunks || hasFailedTooOften(backfill)) {
       if (active_chunks.length > 0) return undefined
-      return moved(backfill, backfill.succeeded_chunks === total_chunks ? 'SUCCEEDED' : 'FAILED')
+      return moved(backfill, hasSucceeded(backfill) ? 'SUCCEEDED' : 'FAILED')
     }
     if (active_chunks.length >= max_concurrent_runs) return undefined
+    if (!automation || isPaused(rows)) {
+      held.add(backfill.backfill_id)
+      return undefined
+    }
     graph ??= graphOf(rows.hot(assetDefinitions).all())
-    const reason = whatChanged(backfill, graph)
+    if (!checked.has(backfill.backfill_id))
+      checked.set(backfill.backfill_id, whatChanged(backfill, rows.hot(backfillAssets).under(backfill.backfill_id), graph))
+    const reason = checked.get(backfill.backfill_id)
     return reason === undefined ? plan(rows, backfill, graph) : moved(backfill, 'PAUSED', reason)
   }
 
   return {
     name: 'backfill',
     doc: 'Plans the chunks of backfills, and asks for their runs.',
-    watches: [backfills, assetDefinitions],
+    watches: [backfills, assetDefinitions, automationState],
     observe: (table, row) => {
       if (table === assetDefinitions) {
         graph = undefined
         next.clear()
         moments.clear()
+        checked.clear()
+      } else if (table === automationState) {
+        for (const id of held) changed.add(id)
+        held.clear()
       } else if (isRowOf(backfills, table, row)) changed.add(row.backfill_id)
     },
     decide({ rows }: Observed): readonly Decision[] {
@@ -149,16 +185,4 @@ function cancelled(rows: Rows, backfill: Readonly<BackfillRow>): Decision[] {
       ),
     ]
   })
-}
-
-/** Why the backfill cannot go on: its positions mean something else by now. */
-function whatChanged({ stages }: Readonly<BackfillRow>, { graph, mappings }: RecordedGraph): string | undefined {
-  for (const { assets, partitions } of stages) {
-    for (const key of assets) {
-      if (!graph.assets.has(key) || !graph.canBeMade(key)) return `${key} is no longer in the project`
-      if (canonicalJson(mappings.definition(key) ?? null) !== canonicalJson(partitions))
-        return `the partitions of ${key} were changed after the backfill was created; change them back and resume it, or cancel it and create another`
-    }
-  }
-  return undefined
 }

@@ -38,6 +38,20 @@ export interface ActiveChunk {
 /** Long enough for a client that repeats a request; older repetitions find it changed since. */
 const KEPT_REQUESTS = 20
 
+/** A cancellation that counted: the first, and one that asked for more. */
+export interface CancelRequest {
+  readonly event_id: string
+  readonly at: number
+  readonly cancel_runs: boolean
+}
+
+/** Partitions of an asset that were not taken; 0 if it has none that are meant. */
+export interface LeftOutPartitions {
+  readonly asset_key: string
+  readonly partitions: number
+  readonly why: string
+}
+
 /** A request that changed something, so that its repetition changes nothing. */
 interface ChangeRequest {
   readonly request_id: string
@@ -79,7 +93,7 @@ export const backfills = defineTable({
     planned_chunks: col.int('Chunks planned so far.'),
     succeeded_chunks: col.int('Chunks whose run succeeded.'),
     failed_chunks: col.int('Chunks whose run failed.'),
-    skipped_chunks: col.int('Chunks without a run, because what they need failed.'),
+    skipped_chunks: col.int('Chunks without a run, because what they need failed or is made by another run.'),
     cancelled_chunks: col.int('Chunks whose run was cancelled.'),
     active_chunks: col.json<readonly ActiveChunk[]>('Chunks whose runs have not ended.'),
     succeeded_partitions: col.int('Partitions that were materialized, counted for each asset.'),
@@ -90,6 +104,10 @@ export const backfills = defineTable({
     cancel_requested_by: col.optional(col.string('Who requested it.')),
     cancel_reason: col.optional(col.string('The reason they gave.')),
     cancel_runs: col.optional(col.boolean('True if runs that have started are cancelled too.')),
+    cancel_requests: col.optional(
+      col.json<readonly CancelRequest[]>('The request to cancel it, and a later one that asks to cancel its runs too.'),
+    ),
+    left_out: col.optional(col.json<readonly LeftOutPartitions[]>('What of the selected assets it does not cover, and why.')),
     parent_backfill_id: col.optional(col.string('The backfill whose failures this one retries.')),
     created_at: col.timestamp('When it was requested.'),
     finished_at: col.optional(col.timestamp('When it ended.')),
@@ -103,6 +121,17 @@ export type BackfillRow = Row<typeof backfills>
 /** The last requests, this one among them, in an order that does not depend on which was heard of first. */
 export const withRequest = ({ change_requests }: Readonly<BackfillRow>, request: ChangeRequest): readonly ChangeRequest[] =>
   [...change_requests, request].sort((a, b) => (a.event_id < b.event_id ? -1 : 1)).slice(-KEPT_REQUESTS)
+
+/**
+ * True if it has made everything that nobody else was making: no chunk failed or was cancelled. Partitions are skipped because of such a
+ * chunk, or because another run makes them, which is no failure.
+ */
+export const hasSucceeded = ({
+  planned_chunks,
+  total_chunks,
+  failed_chunks,
+  cancelled_chunks,
+}: Readonly<BackfillRow>): boolean => planned_chunks === total_chunks && failed_chunks === 0 && cancelled_chunks === 0
 
 /** True if so many chunks have failed that it plans no more. */
 export const hasFailedTooOften = ({ stop_after_failures, failed_chunks }: Readonly<BackfillRow>): boolean =>

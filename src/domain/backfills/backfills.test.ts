@@ -168,6 +168,31 @@ describe('a backfill', () => {
     expect(story.cancels()).toEqual({ kind: 'ignored', reason: 'backfill_over' })
   })
 
+  test('[A90] is cancelled once; a later request counts if it asks for its runs too, and changes nothing else', () => {
+    const story = new BackfillStory()
+    const cancel = (requested_by: string, cancel_runs: boolean) =>
+      story.tell(BackfillCancelRequested, { backfill_id: 'january', requested_by, cancel_runs })
+    expect([cancel('ada', false), cancel('bob', true), cancel('eve', true), cancel('eve', false)]).toEqual([
+      { kind: 'applied' },
+      { kind: 'applied' },
+      { kind: 'duplicate' },
+      { kind: 'duplicate' },
+    ])
+    expect(story.backfill).toMatchObject({ cancel_requested_by: 'ada', cancel_runs: true })
+    expect(story.backfill?.cancel_requests?.map(({ cancel_runs }) => cancel_runs)).toEqual([false, true])
+  })
+
+  test('[A89] succeeds with partitions that were skipped because another run was making what they need', () => {
+    const story = new BackfillStory()
+    story.chunk(0).end()
+    const overlapped = [{ asset_key: 'orders', positions: [2, 2] }]
+    story.tell(BackfillChunkPlanned, { backfill_id: 'january', chunk_index: 1, state_version: 2, overlapped })
+    expect(story.backfill).toMatchObject({ skipped_chunks: 1, skipped_partitions: 2 })
+    expect(story.orders).toMatchObject({ overlapped: { positions: [2, 2], keys: [] }, skipped: { positions: [], keys: [] } })
+    expect(story.moves('RUNNING', 'FAILED', 3, 2)).toEqual({ kind: 'ignored', reason: 'no_chunk_failed' })
+    expect(story.moves('RUNNING', 'SUCCEEDED', 3, 2)).toEqual({ kind: 'applied' })
+  })
+
   test('[A80] that is being cancelled neither pauses nor plans a chunk', () => {
     const story = new BackfillStory()
     story.cancels()
@@ -201,6 +226,23 @@ describe('a chunk', () => {
     expect(story.backfill).toMatchObject({ planned_chunks: 1, active_chunks: [] })
     expect(story.row(backfillChunks, 'january', 0)?.outcome).toBe('SUCCEEDED')
   })
+
+  test.each([1, 2, 3, 5])(
+    '[I14] newest first, chunks of %i have each partition once, also the last and shorter one',
+    (chunk_size) => {
+      const [stage] = january.stages
+      const assets = [{ asset_key: 'orders', positions: [0, 3, 2, 4] }]
+      const story = new BackfillStory({ newest_first: true, stages: [{ ...stage, assets, chunk_size } as never] })
+      const chunks = Array.from({ length: story.backfill?.total_chunks ?? 0 }, (_, index) => {
+        story.chunk(index).plan()
+        return listed(story.row(backfillChunks, 'january', index)?.positions ?? []).flatMap(({ from, to }) =>
+          Array.from({ length: to - from + 1 }, (_, i) => from + i),
+        )
+      })
+      expect(chunks.toReversed().flat()).toEqual([0, 1, 2, 5, 6, 7, 8])
+      expect(chunks.slice(0, -1).every((chunk) => chunk.length === chunk_size)).toBe(true)
+    },
+  )
 
   test('[I18] planned twice is planned once', () => {
     const story = new BackfillStory()

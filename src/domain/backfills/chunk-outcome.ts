@@ -134,8 +134,9 @@ function outcomesOfRun(
   const outcomes = new Map<string, OutcomesOfAsset>()
   const asked = new Map(
     [...pairsOfChunk(rows, backfill, index)].map(([key, pairs]) => {
-      const { skipped } = rows.hot(backfillAssets).get(backfill.backfill_id, key) ?? {}
-      return [key, difference(pairs, unpackSpans(skipped?.positions ?? []))]
+      const { skipped, overlapped } = rows.hot(backfillAssets).get(backfill.backfill_id, key) ?? {}
+      const left = difference(pairs, unpackSpans(skipped?.positions ?? []))
+      return [key, difference(left, unpackSpans(overlapped?.positions ?? []))]
     }),
   )
   if (run.state === 'SUCCEEDED' && run.tasks_skipped === 0) {

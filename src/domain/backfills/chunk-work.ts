@@ -1,7 +1,18 @@
 import type { Rows } from '../../model/rows.ts'
 import type { PartitionDefinition } from '../../partitions/definition.ts'
 import { rangeKey } from '../../partitions/key.ts'
-import { difference, intersection, meet, points, type Spans, spans, union, unpackSpans } from '../../partitions/spans.ts'
+import {
+  difference,
+  intersection,
+  meet,
+  Neighbours,
+  points,
+  type Span,
+  type Spans,
+  spans,
+  union,
+  unpackSpans,
+} from '../../partitions/spans.ts'
 import { type GraphPartitions, taskKey } from '../assets/graph-partitions.ts'
 import { type StaleLink, staleLink } from '../partitions/stale-links.ts'
 import { exactSelections } from '../planning/exact-work.ts'
@@ -17,6 +28,8 @@ export interface ChunkNeeds {
   readonly needs: readonly Need[]
   /** Links between assets of the chunk: what is skipped above is skipped below. */
   readonly within: readonly { readonly asset: string; readonly upstream: string }[]
+  /** Assets of the chunk that are made from their own past, of which the chunk may have a part itself. */
+  readonly chains: readonly { readonly asset: string; readonly link: StaleLink }[]
 }
 
 interface Need {
@@ -36,6 +49,7 @@ export function needsOfChunk(
   const covered = new Set(backfill.asset_selection)
   const needs: Need[] = []
   const within: { asset: string; upstream: string }[] = []
+  const chains: { asset: string; link: StaleLink }[] = []
   for (const [asset, positions] of pairs) {
     for (const link of partitions.links(asset)) {
       const { upstream } = link
@@ -50,12 +64,13 @@ export function needsOfChunk(
         upstreamPositions(asset, link, positions, partitions),
         positionsOfAsset(rows, backfill, upstream),
       )
+      if (upstream === asset) chains.push({ asset, link: stale })
       // What the chunk makes itself comes in the order of its own run.
       const others = upstream === asset ? difference(asked, positions) : asked
       if (others.count > 0) needs.push({ asset, link: stale, positions: others })
     }
   }
-  return { chunk_index: index, pairs, needs, within }
+  return { chunk_index: index, pairs, needs, within, chains }
 }
 
 /** True if a chunk whose run has not ended makes something that this one needs. */
@@ -70,59 +85,81 @@ export function needsActive(rows: Rows, backfill: Readonly<BackfillRow>, { needs
   })
 }
 
-/** Partitions of the chunk that cannot be made, because something that they need was not made in this backfill. */
-export function skippedOf(
-  rows: Rows,
-  backfill: Readonly<BackfillRow>,
-  { pairs, needs, within }: ChunkNeeds,
-): Map<string, Spans> {
+/**
+ * Partitions of the chunk that cannot be made, because something that they need was not made in this backfill, however many others lie
+ * between: what is skipped for any reason is missing to whatever needs it. So it does not matter how the partitions are cut into chunks.
+ */
+export function leftOutOf(rows: Rows, backfill: Readonly<BackfillRow>, needs: ChunkNeeds): LeftOutOfChunk {
+  const without = (outcomes: readonly Lost[]) =>
+    withoutNeeded(needs, (asset) => {
+      const row = rows.hot(backfillAssets).get(backfill.backfill_id, asset)
+      return row === undefined ? spans([]) : positionsOfPartitions(backfill, row, outcomes)
+    })
+  const skipped = without(['failed', 'skipped', 'cancelled'])
+  const overlapped = new Map<string, Spans>()
+  // What lacks both counts as skipped because of the failure: it is retried with that.
+  for (const [asset, positions] of without(['failed', 'skipped', 'cancelled', 'overlapped'])) {
+    const rest = difference(positions, skipped.get(asset) ?? spans([]))
+    if (rest.count > 0) overlapped.set(asset, rest)
+  }
+  return { skipped, overlapped }
+}
+
+/** By asset: what is left out of a chunk because something failed, and what because another run was making something. */
+export interface LeftOutOfChunk {
+  readonly skipped: ReadonlyMap<string, Spans>
+  readonly overlapped: ReadonlyMap<string, Spans>
+}
+
+type Lost = 'failed' | 'skipped' | 'overlapped' | 'cancelled'
+
+function withoutNeeded({ pairs, needs, within, chains }: ChunkNeeds, lostOf: (asset: string) => Spans): Map<string, Spans> {
   const skipped = new Map<string, Spans>()
+  // In graph order, so that what is above is known.
   for (const [asset, positions] of pairs) {
     const causes: Spans[] = []
-    for (const each of needs) if (each.asset === asset) causes.push(withoutUpstream(rows, backfill, each, positions))
+    for (const each of needs)
+      if (each.asset === asset && each.link.upstream !== asset)
+        causes.push(withoutUpstream(each, positions, lostOf(each.link.upstream)))
     for (const each of within)
       if (each.asset === asset) causes.push(intersection(skipped.get(each.upstream) ?? spans([]), positions))
-    const all = union(causes)
+    const own = chains.filter((each) => each.asset === asset).map(({ link }) => link)
+    const first = union(causes)
+    const all = own.length === 0 ? first : withoutPast(own, positions, first, lostOf(asset))
     if (all.count > 0) skipped.set(asset, all)
   }
   return skipped
 }
 
-function withoutUpstream(rows: Rows, backfill: Readonly<BackfillRow>, need: Need, own: Spans): Spans {
-  const { asset, link, positions: needed } = need
-  const row = rows.hot(backfillAssets).get(backfill.backfill_id, link.upstream)
-  const bad = row === undefined ? spans([]) : notMade(backfill, row)
+function withoutUpstream({ link, positions: needed }: Need, own: Spans, bad: Spans): Spans {
   if (!meet(bad, needed)) return spans([])
-  const found = new Set<number>()
-  for (const { from, to } of own.list) {
-    for (let position = from; position <= to; position++) {
-      const above = spans(link.needed(position).spans)
-      // An asset that is made from its own past goes no further than where that is missing.
-      const isBelow = link.upstream === asset && above.list.some((each) => hasAny(found, each))
-      if (isBelow || meet(above, bad)) found.add(position)
-    }
-  }
-  return points([...found])
+  const found = new Neighbours()
+  for (const { from, to } of own.list)
+    for (let position = from; position <= to; position++) if (meet(spans(link.needed(position).spans), bad)) found.add(position)
+  return spans(found.list)
 }
 
-function hasAny(found: ReadonlySet<number>, { from, to }: { readonly from: number; readonly to: number }): boolean {
-  for (let position = from; position <= to; position++) if (found.has(position)) return true
-  return false
+/** An asset that is made from its own past goes no further than where that is missing: its chain is followed from the oldest on. */
+function withoutPast(links: readonly StaleLink[], own: Spans, skipped: Spans, bad: Spans): Spans {
+  if (skipped.count === 0 && bad.count === 0) return skipped
+  const found = new Neighbours()
+  for (const { from, to } of own.list) {
+    for (let position = from; position <= to; position++) {
+      const isLost = (past: Span): boolean => found.meets(past) || meet(spans([past]), bad)
+      if (skipped.has(position) || links.some((link) => link.needed(position).spans.some(isLost))) found.add(position)
+    }
+  }
+  return spans(found.list)
 }
 
 const stageOf = ({ stages }: Readonly<BackfillRow>, asset: string): Stage | undefined =>
   stages.find(({ assets }) => assets.includes(asset))
 
-/** Partitions of an asset that the backfill did not make: nothing that needs them can be made. */
-function notMade(backfill: Readonly<BackfillRow>, row: Readonly<BackfillAssetRow>): Spans {
-  return positionsOfPartitions(backfill, row, ['failed', 'skipped', 'overlapped', 'cancelled'])
-}
-
 /** Positions of partitions with these outcomes. */
 export function positionsOfPartitions(
   backfill: Readonly<BackfillRow>,
   row: Readonly<BackfillAssetRow>,
-  outcomes: readonly ('failed' | 'skipped' | 'overlapped' | 'cancelled')[],
+  outcomes: readonly Lost[],
 ): Spans {
   const stage = stageOf(backfill, row.asset_key)
   if (stage === undefined) return spans([])
@@ -138,11 +175,11 @@ export function positionsOfPartitions(
 /** The request of a chunk's run: exactly what is left of its partitions, by names that mean the same whatever is added later. */
 export function selectionOfChunk(
   { pairs }: ChunkNeeds,
-  skipped: ReadonlyMap<string, Spans>,
+  { skipped, overlapped }: LeftOutOfChunk,
   partitions: GraphPartitions,
 ): string[] {
   return [...pairs].flatMap(([asset, positions]) => {
-    const left = difference(positions, skipped.get(asset) ?? spans([]))
+    const left = difference(difference(positions, skipped.get(asset) ?? spans([])), overlapped.get(asset) ?? spans([]))
     const set = partitions.of(asset)
     const { definition } = set
     if (left.count === 0) return []

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { id } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate, ignored, waitFor } from '../../model/event.ts'
+import { orderOf } from '../partitions/order.ts'
 import { liveRun, touchRun } from '../runs/run-progress.ts'
 import { runSubject, taskSubject } from '../subjects.ts'
 import { taskAttempts } from '../tasks/task-attempts.table.ts'
@@ -48,6 +49,7 @@ export const DispatchRequested = defineEvent({
       state: 'DISPATCHED',
       worker_id: null,
       dispatched_at: at,
+      dispatched_order: orderOf(event, at),
       started_at: null,
       last_heartbeat_at: null,
       finished_at: null,

@@ -120,7 +120,7 @@ function explainCause(
   if (cause === 'code_changed') return [{ ...common, upstream: null, since: options.definedAt(asset.key), path }]
   if (cause === 'never_materialized') return [{ ...common, upstream: null, since: null, path }]
   if (cause === 'freshness') {
-    const madeAt = asset.columns.isMade(first) ? asset.columns.madeAt(first) : 0
+    const madeAt = asset.columns.isMade(first) ? asset.columns.shownAt(first) : 0
     return [{ ...common, upstream: null, since: asset.freshness?.staleSince(first, madeAt) ?? null, path }]
   }
   const blamed: Explanation[] = []

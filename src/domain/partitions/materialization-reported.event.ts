@@ -4,6 +4,7 @@ import { id, partitionKey, textMap, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
 import { noteReport } from '../sensors/happenings/happenings.ts'
 import { dataVersions } from './data-versions.table.ts'
+import { orderOf } from './order.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
 export const MaterializationReported = defineEvent({
@@ -26,7 +27,9 @@ export const MaterializationReported = defineEvent({
   }),
   idempotencyKey: (report) => `materialization_report:${report.report_id}`,
   dedup: 'key',
-  fold({ event, payload: report, rows }) {
+  fold({ event, at: receivedAt, payload: report, rows }) {
+    const at = toMs(report.materialized_at)
+    const order = orderOf(event, receivedAt, at)
     rows.cold(partitionStatus).merge({
       asset_key: report.asset_key,
       partition_key: report.partition_key,
@@ -34,10 +37,12 @@ export const MaterializationReported = defineEvent({
       last_materialization_run_id: null,
       last_materialization_id: report.materialization_id ?? null,
       last_materialization_path: null,
-      last_materialization_at: toMs(report.materialized_at),
+      last_materialization_at: at,
+      last_materialization_order: order,
       last_materialization_code_version: report.code_version ?? null,
       last_materialization_data_version: report.data_version ?? null,
-      last_materialization_inputs_at: toMs(report.materialized_at),
+      last_materialization_inputs_at: at,
+      last_materialization_inputs_order: order,
       last_materialization_event_id: event.event_id,
       row_version: event.event_id,
     })
@@ -45,11 +50,12 @@ export const MaterializationReported = defineEvent({
       asset_key: report.asset_key,
       partition_key: report.partition_key,
       event_id: event.event_id,
-      materialized_at: toMs(report.materialized_at),
+      materialized_at: at,
+      materialized_order: order,
       data_version: report.data_version ?? null,
       row_version: event.event_id,
     })
-    noteReport(rows, report, { at: toMs(report.materialized_at), eventId: event.event_id })
+    noteReport(rows, report, { at, eventId: event.event_id })
     return applied
   },
 })

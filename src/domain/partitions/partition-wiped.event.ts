@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { id, partitionKey } from '../../model/envelope.ts'
 import { applied, defineEvent } from '../../model/event.ts'
+import { orderOf } from './order.ts'
 import { partitionStatus } from './partition-status.table.ts'
 
 export const PartitionWiped = defineEvent({
@@ -21,6 +22,7 @@ export const PartitionWiped = defineEvent({
       asset_key: wipe.asset_key,
       partition_key: wipe.partition_key,
       wiped_at: at,
+      wiped_order: orderOf(event, at),
       wiped_event_id: event.event_id,
       wiped_by: wipe.wiped_by,
       wiped_reason: wipe.reason ?? null,

@@ -59,9 +59,9 @@ export class ReadData {
     this.#runs.clear()
   }
 
-  /** Since when an upstream partition has the data that it has now. */
+  /** Since when an upstream partition has the data that it has now, by the clock of that time. */
   since({ key, columns }: StaleAsset, position: number): number {
-    return this.#versions.get(key)?.since(position) ?? columns.madeAt(position)
+    return this.#versions.get(key)?.shownSince(position) ?? columns.shownAt(position)
   }
 
   /** Of one upstream partition that is newer than what was made from it. */

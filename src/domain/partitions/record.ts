@@ -18,18 +18,34 @@ export interface RecordedAttempt {
   readonly output?: unknown
 }
 
+/** When the attempt ended, and the event that says so. */
+interface Recorded {
+  readonly at: number
+  /** In the order of the record; null if `at` says it. */
+  readonly order: number | null
+  readonly eventId: string
+}
+
 /**
  * Notes an attempt at a partition, or at every one of a range, and its materialization if it succeeded. A failure leaves the
  * last success alone.
  */
-export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: RecordedAttempt, at: number, eventId: string): void {
+export function recordAttempt(
+  rows: Rows,
+  task: Readonly<TaskRow>,
+  ended: RecordedAttempt,
+  { at, order, eventId }: Recorded,
+): void {
   if (task.asset_key === null) return
   const succeeded = ended.outcome === 'SUCCEEDED'
   const dataVersion = versionIn(ended.output)
+  // Its inputs were looked up after the dispatch, so it may not have seen anything recorded later.
+  const attempt = succeeded ? rows.hot(taskAttempts).get(task.run_id, task.task_key, ended.attempt) : undefined
   const noted = {
     asset_key: task.asset_key,
     last_attempt_run_id: task.run_id,
     last_attempt_at: at,
+    last_attempt_order: order,
     last_attempt_outcome: ended.outcome,
     last_attempt_event_id: eventId,
     ...(succeeded && {
@@ -37,11 +53,11 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
       last_materialization_id: ended.materialization_id ?? null,
       last_materialization_path: pathIn(ended.output),
       last_materialization_at: at,
+      last_materialization_order: order,
       last_materialization_code_version: ended.code_version ?? null,
       last_materialization_data_version: dataVersion,
-      // Its inputs were looked up after the dispatch, so it may not have seen anything recorded later.
-      last_materialization_inputs_at:
-        rows.hot(taskAttempts).get(task.run_id, task.task_key, ended.attempt)?.dispatched_at ?? at,
+      last_materialization_inputs_at: attempt?.dispatched_at ?? at,
+      last_materialization_inputs_order: attempt === undefined ? order : attempt.dispatched_order,
       last_materialization_event_id: eventId,
     }),
     row_version: eventId,
@@ -63,12 +79,18 @@ export function recordAttempt(rows: Rows, task: Readonly<TaskRow>, ended: Record
     rows.cold(partitionStatus).merge({ ...noted, partition_key: key, partition_values: values })
     if (version) rows.cold(valueVersions).merge({ ...version, partition_key: key })
     if (!succeeded) return
-    const made = { event_id: eventId, materialized_at: at, data_version: dataVersion, row_version: eventId }
+    const made = {
+      event_id: eventId,
+      materialized_at: at,
+      materialized_order: order,
+      data_version: dataVersion,
+      row_version: eventId,
+    }
     rows.cold(dataVersions).merge({ asset_key, partition_key: key, ...made })
     // Earlier versions reported no checksum. What they published must follow from their events still.
     if (!stored?.sha256 || !ended.materialization_id) return
     const { path, value, bytes, sha256 } = stored
-    const reported = { event_id: eventId, materialized_at: at, row_version: eventId }
+    const reported = { event_id: eventId, materialized_at: at, materialized_order: order, row_version: eventId }
     const about = { path, value, bytes, sha256, materialization_id: ended.materialization_id }
     rows.cold(storedValues).merge({ asset_key, partition_key: key, ...reported, ...about })
   }

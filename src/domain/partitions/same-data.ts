@@ -22,11 +22,18 @@ export class SameData {
   readonly #blockSince: Float64Array
   /** Earlier stretches of the few partitions that went back to what they were before. */
   readonly #earlier: ReadonlyMap<number, readonly Run[]>
+  /** What the clock showed then, if that is another time. */
+  readonly #shown: ReadonlyMap<number, number>
 
-  constructor(since: Float64Array, earlier: ReadonlyMap<number, readonly Run[]>) {
+  constructor(
+    since: Float64Array,
+    earlier: ReadonlyMap<number, readonly Run[]>,
+    shown: ReadonlyMap<number, number> = new Map(),
+  ) {
     this.#count = since.length
     this.#since = since
     this.#earlier = earlier
+    this.#shown = shown
     this.#blockSince = new Float64Array(Math.ceil(since.length / BLOCK))
     for (let at = 0; at < since.length; at++) {
       const block = (at / BLOCK) | 0
@@ -41,6 +48,11 @@ export class SameData {
 
   since(position: number): number {
     return this.#since[position] ?? 0
+  }
+
+  /** The same by the clock of that time. */
+  shownSince(position: number): number {
+    return this.#shown.get(position) ?? this.since(position)
   }
 
   /** True if a partition had what it has now from `from` to `to`, both included. */
@@ -105,6 +117,8 @@ export class VersionLog {
   #positions = new Int32Array(1_024)
   #times = new Float64Array(1_024)
   #versions = new Int32Array(1_024)
+  /** What the clock showed when a record was made, where that is another time than its place in the order. */
+  readonly #shown = new Map<number, number>()
   readonly #numberOf = new Map<string, number>()
 
   constructor(columns: StatusColumns) {
@@ -122,7 +136,8 @@ export class VersionLog {
     return number
   }
 
-  add(position: number, madeAt: number, version: number): void {
+  add(position: number, madeAt: number, version: number, shownAt = madeAt): void {
+    if (shownAt !== madeAt) this.#shown.set(this.#size, shownAt)
     if (this.#size === this.#times.length) {
       const room = 2 * this.#size
       this.#positions = grown(this.#positions, new Int32Array(room))
@@ -140,15 +155,18 @@ export class VersionLog {
     const { count } = columns.set
     const since = new Float64Array(count)
     const earlier = new Map<number, Run[]>()
+    const shown = new Map<number, number>()
     const { starts, order } = this.#byPosition(count)
     for (let position = 0; position < count; position++) {
       if (!columns.isMade(position)) continue
       // What is not on record here is at least not older than this.
       since[position] = columns.madeAt(position)
       const own = order.subarray(starts[position], starts[position + 1])
-      if (own.length > 0) this.#runs(position, own, since, earlier)
+      const first = own.length > 0 ? this.#runs(position, own, since, earlier) : undefined
+      const shownAt = first === undefined ? columns.shownAt(position) : (this.#shown.get(first) ?? since[position] ?? 0)
+      if (shownAt !== since[position]) shown.set(position, shownAt)
     }
-    return new SameData(since, earlier)
+    return new SameData(since, earlier, shown)
   }
 
   /** The records of each position stand together, so that nothing has to be sorted but the few of one. */
@@ -162,29 +180,36 @@ export class VersionLog {
     return { starts, order }
   }
 
-  #runs(position: number, own: Int32Array, since: Float64Array, earlier: Map<number, Run[]>): void {
+  /** Returns the record with which the last stretch begins, if anything is known of it. */
+  #runs(position: number, own: Int32Array, since: Float64Array, earlier: Map<number, Run[]>): number | undefined {
     const [times, versions] = [this.#times, this.#versions]
     if (!isSorted(own, times)) own.sort((a, b) => (times[a] ?? 0) - (times[b] ?? 0))
     const last = own.at(-1) ?? 0
     const now = versions[last] ?? -1
     // The newest on record here is not the one that counts: nothing is known of that one's version.
-    if (now < 0 || times[last] !== since[position]) return
+    if (now < 0 || times[last] !== since[position]) return undefined
     const runs: Run[] = []
     let begun: number | undefined
+    let first: number | undefined
     for (let i = 0; i < own.length; ) {
-      const at = times[own[i] ?? 0] ?? 0
+      const record = own[i] ?? 0
+      const at = times[record] ?? 0
       // Of several in one millisecond any may have been read.
       let isSame = true
       for (; i < own.length && times[own[i] ?? 0] === at; i++) isSame &&= versions[own[i] ?? 0] === now
-      if (isSame) begun ??= at
-      else if (begun !== undefined) {
+      if (isSame) {
+        begun ??= at
+        first ??= record
+      } else if (begun !== undefined) {
         runs.push({ from: begun, to: at })
         begun = undefined
+        first = undefined
       }
     }
-    if (begun === undefined) return
+    if (begun === undefined) return undefined
     since[position] = begun
     if (runs.length > 0) earlier.set(position, runs)
+    return first
   }
 }
 

@@ -1,6 +1,4 @@
-import { itemAt } from '../../lib/collections/item-at.ts'
-import { partsOf } from '../../partitions/key-range.ts'
-import type { PartitionSet } from '../../partitions/partition-set.ts'
+import { spansInSet } from '../../partitions/key-range.ts'
 import type { Span } from '../../partitions/spans.ts'
 import type { Link } from '../assets/graph-mappings.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
@@ -41,7 +39,7 @@ export function staleLink(assetKey: string, link: Link, partitions: GraphPartiti
     const { ranges, missing } = partitions.upstreamAt(assetKey, link, position)
     // The first window of an asset has none before it, and needs none.
     const absent = upstream === assetKey ? 0 : missing.count
-    return { spans: ranges.flatMap((range) => [...positionsOf(theirs, range.spans)]), absent }
+    return { spans: ranges.flatMap((range) => [...spansInSet(range)]), absent }
   }
 
   function needed(position: number): NeededSpans {
@@ -67,24 +65,5 @@ export function staleLink(assetKey: string, link: Link, partitions: GraphPartiti
       if (ends.length === 0) return { from: 0, to: theirs.count - 1 }
       return { from: Math.min(...ends.map((span) => span.from)), to: Math.max(...ends.map((span) => span.to)) }
     },
-  }
-}
-
-/** Spans of positions in the whole, from the spans in each dimension; the last dimension varies fastest. */
-export function* positionsOf(
-  set: PartitionSet,
-  spans: readonly { readonly list: readonly Span[] }[],
-  depth = 0,
-  base = 0,
-): Iterable<Span> {
-  const counts = partsOf(set).map(({ count }) => count)
-  const { list } = itemAt(spans, depth)
-  if (depth === counts.length - 1) {
-    for (const { from, to } of list) yield { from: base + from, to: base + to }
-    return
-  }
-  const below = counts.slice(depth + 1).reduce((all, count) => all * count, 1)
-  for (const { from, to } of list) {
-    for (let digit = from; digit <= to; digit++) yield* positionsOf(set, spans, depth + 1, base + digit * below)
   }
 }

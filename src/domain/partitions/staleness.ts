@@ -116,7 +116,7 @@ export class Staleness {
     if (!isMade && !isSource) causes |= CAUSES.never_materialized
     const madeWith = columns.code(position)
     if (isMade && !isSource && code >= 0 && madeWith >= 0 && madeWith !== code) causes |= CAUSES.code_changed
-    if (freshness?.staleSince(position, isMade ? columns.madeAt(position) : 0) !== undefined) causes |= CAUSES.freshness
+    if (freshness?.staleSince(position, isMade ? columns.shownAt(position) : 0) !== undefined) causes |= CAUSES.freshness
     const inputsAt = isMade ? columns.inputsAt(position) : Number.POSITIVE_INFINITY
     const { links } = asset
     // By index: an iterator for each of a million partitions would be felt.
@@ -152,7 +152,7 @@ export class Staleness {
     return above.columns.madeAt(at) > asset.columns.inputsAt(position) && this.#data.isOther(asset, position, above, at)
   }
 
-  /** Since when a partition has the data that it has now. */
+  /** Since when a partition has the data that it has now, by the clock of that time. */
   dataSince(asset: StaleAsset, position: number): number {
     return this.#data.since(asset, position)
   }

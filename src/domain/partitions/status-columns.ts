@@ -29,7 +29,8 @@ const FEW_CODES = 256 - CODES_FROM
 
 /**
  * The status of every partition of an asset, by position: 1 to 38 bytes each, whatever the key. It takes facts in any order and any
- * number of times, by the rule of the table: the later materialization counts, and the later attempt.
+ * number of times, by the rule of the table: the later materialization counts, and the later attempt. Times are compared with each other,
+ * so they are those of the order of the record; only `shownAt` is what a clock showed.
  */
 export class StatusColumns {
   /** Positions are those of this set. */
@@ -50,6 +51,8 @@ export class StatusColumns {
   // time costs as much as reading a file into it.
   #madeAt: Float64Array | undefined
   #inputsAt: Float64Array | undefined
+  /** How far the clock was behind by which each was made. */
+  #behind: Float64Array | undefined
   #attemptAt: Float64Array | undefined
   #wipedAt: Float64Array | undefined
   #failed: Uint8Array | undefined
@@ -73,6 +76,7 @@ export class StatusColumns {
     this.#room = room
     this.#code = grown(this.#code, this.#code instanceof Uint8Array ? new Uint8Array(room) : new Int32Array(room))
     this.#madeAt &&= grown(this.#madeAt, new Float64Array(room))
+    this.#behind &&= grown(this.#behind, new Float64Array(room))
     this.#inputsAt &&= grown(this.#inputsAt, new Float64Array(room))
     this.#attemptAt &&= grown(this.#attemptAt, new Float64Array(room))
     this.#wipedAt &&= grown(this.#wipedAt, new Float64Array(room))
@@ -84,7 +88,8 @@ export class StatusColumns {
 
   /** In memory. */
   get bytes(): number {
-    const columns = [this.#madeAt, this.#code, this.#inputsAt, this.#attemptAt, this.#wipedAt, this.#failed, this.#versioned]
+    const times = [this.#madeAt, this.#inputsAt, this.#behind, this.#attemptAt, this.#wipedAt]
+    const columns = [...times, this.#code, this.#failed, this.#versioned]
     return columns.reduce((sum, column) => sum + (column?.byteLength ?? 0), 0)
   }
 
@@ -100,7 +105,7 @@ export class StatusColumns {
     return code
   }
 
-  made(position: number, madeAt: number, inputsAt: number, code: number, isVersioned = false): void {
+  made(position: number, madeAt: number, inputsAt: number, code: number, isVersioned = false, shownAt = madeAt): void {
     if (this.#isUndated(position)) this.wantsMade = true
     this.#madeAt ??= new Float64Array(this.#room)
     const known = this.#madeAt[position] ?? 0
@@ -115,6 +120,8 @@ export class StatusColumns {
       return
     }
     this.#madeAt[position] = madeAt
+    if (shownAt !== madeAt) this.#behind ??= new Float64Array(this.#room)
+    if (this.#behind !== undefined) this.#behind[position] = madeAt - shownAt
     if (this.#inputsAt !== undefined) this.#inputsAt[position] = inputsAt
     this.#code[position] = code + CODES_FROM
     this.#setVersioned(position, position + 1, isVersioned)
@@ -205,6 +212,11 @@ export class StatusColumns {
   /** 0 for a partition that was not made, or whose time does not matter. */
   madeAt(position: number): number {
     return this.#madeAt?.[position] ?? 0
+  }
+
+  /** When it was made, by the clock of that time. */
+  shownAt(position: number): number {
+    return this.madeAt(position) - (this.#behind?.[position] ?? 0)
   }
 
   inputsAt(position: number): number {

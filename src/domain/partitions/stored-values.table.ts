@@ -1,5 +1,6 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
+import { orderColumn } from './order.ts'
 
 /** A look-up decodes a row group, and a value may have a few kilobytes. */
 const GROUP_ROWS = 500
@@ -15,8 +16,9 @@ export const storedValues = defineTable({
       {
         pick: 'largest',
         // Removed wins over not removed: the row of a value that was removed has the value no more.
-        by: ['materialized_at', 'event_id', 'removed_at'],
+        by: [['materialized_order', 'materialized_at'], 'event_id', 'removed_at'],
         columns: [
+          'materialized_order',
           'materialized_at',
           'event_id',
           'materialization_id',
@@ -37,6 +39,7 @@ export const storedValues = defineTable({
     partition_key: col.string('Canonical partition key; empty for an unpartitioned asset.'),
     materialization_id: col.string('Id of the materialization that stored it.'),
     materialized_at: col.timestamp('When it was materialized.'),
+    materialized_order: orderColumn('materialized_at'),
     event_id: col.string('The event that reported it.'),
     path: col.optional(col.string('Path of its file; null for a value that is recorded here.')),
     value: col.optional(col.string('The value as canonical JSON, if it is small; null for a file.')),
@@ -48,3 +51,6 @@ export const storedValues = defineTable({
 })
 
 export type StoredValueRow = Row<typeof storedValues>
+
+/** When a value was made, in the order of the record. */
+export const valueMadeIn = (row: Readonly<StoredValueRow>): number => row.materialized_order ?? row.materialized_at

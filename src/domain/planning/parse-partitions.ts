@@ -80,5 +80,9 @@ function piecesOf(set: PartitionSet, asked: string): 'all' | (string | { from?: 
     positionIn(set, asked)
     return [asked]
   }
+  if (from === '' && to === '')
+    throw new ServoError('invalid', 'bad_partition_key', '`..` names neither the first partition nor the last', {
+      hint: 'Name one of them, or write * for all.',
+    })
   return [{ ...(from !== '' && { from }), ...(to !== '' && { to }) }]
 }

@@ -22,6 +22,8 @@ const removedValue = z.object({
   partition_keys: z.array(partitionKey).min(1).max(100_000),
   materialization_id: id.nullish(),
   materialized_at: timestamp,
+  /** As stored_values has it. */
+  materialized_order: z.number().int().nullish(),
   /** Null for a value that was recorded with its event. */
   path: z.string().max(1_024).nullish(),
   bytes: z.number().int().min(0).nullish(),
@@ -69,11 +71,12 @@ export const DataRemoved = defineEvent({
 function forget(
   rows: Rows,
   place: { asset_key: string; partition_key: string },
-  { event_id, materialization_id, materialized_at, path, bytes, sha256 }: RemovedValue,
+  { event_id, materialization_id, materialized_at, materialized_order, path, bytes, sha256 }: RemovedValue,
   removal: { removed_at: number; removed_reason: RemovalReason; row_version: string },
 ): void {
   if (sha256 == null) return
-  const stored = { event_id, materialized_at: toMs(materialized_at), materialization_id: materialization_id ?? '' }
+  const made = { materialized_at: toMs(materialized_at), materialized_order: materialized_order ?? null }
+  const stored = { event_id, ...made, materialization_id: materialization_id ?? '' }
   rows
     .cold(storedValues)
     .merge({ ...place, ...stored, path: path ?? null, value: null, bytes: bytes ?? null, sha256, ...removal })

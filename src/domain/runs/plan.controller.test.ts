@@ -58,3 +58,15 @@ test('[V1] if the rest of a plan cannot be written any more because the project 
   })
   expect(decided(story)).toEqual([])
 })
+
+test('of many requests at once, some hundred are planned at a time, each once', () => {
+  const story = new Story()
+  define(story, 1)
+  for (let i = 0; i < 1_200; i++) new RunStory(story, `run${i}`).requested(['orders'], ['*'])
+  const controller = planController()
+  const rows = story.bench.state
+  for (const table of controller.watches) for (const row of rows.hotTable(table).all()) controller.observe(table, row)
+  const turns = Array.from({ length: 4 }, () => controller.decide({ rows, now: toMs(story.time()), lagMs: 0 }).flat())
+  expect(turns.map((turn) => turn.length)).toEqual([500, 500, 200, 0])
+  expect(new Set(turns.flat().map(({ payload }) => (payload as PlanPart).run_id)).size).toBe(1_200)
+})

@@ -16,6 +16,9 @@ import { isRowOf } from '../typed-rows.ts'
 import { becauseOf } from './event-context.ts'
 import { isRunOver, type RunRow, runs } from './runs.table.ts'
 
+/** Plans decided at once: some hundredths of a second. Thousands of ticks that were missed are on record before most of them are planned. */
+const MAX_PLANS = 500
+
 /**
  * Turns every requested run into tasks, by the newest graph; the plan records which one that was. The parts of a plan that is larger than
  * a segment are in several. If a crash came between those, the rest of the plan is written later.
@@ -47,6 +50,8 @@ export function planController(): Controller {
       const { graph: assets, version, mappings } = graphNow(rows)
       const partitions = new GraphPartitions(mappings, { nowMs: now, dynamicKeys: dynamicKeysOf(rows) })
       for (const run of unplanned) {
+        if (events.length >= MAX_PLANS) break
+        unplanned.delete(run)
         if (!isUnplanned(run) && !isHalfPlanned(run)) continue
         const earlier = unfinished(rows, run)
         if (earlier !== undefined && isUnplanned(run)) {
@@ -63,7 +68,6 @@ export function planController(): Controller {
         const parts = isUnplanned(run) ? whole : missingParts(run, whole)
         for (const part of parts) events.push(newEvent(PlanCreated, part, becauseOf(rows, run)))
       }
-      unplanned.clear()
       return events
     },
   }

@@ -10,6 +10,6 @@ export const runValues = defineTable({
   columns: {
     run_id: col.string('The run.'),
     task_key: col.string('The task that made the value.'),
-    value: col.string('The value as canonical JSON.'),
+    value: col.string('The value as canonical JSON; empty if the ledger no longer has it.'),
   },
 })

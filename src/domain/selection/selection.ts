@@ -1,4 +1,5 @@
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
+import { wildcard } from '../../lib/text/wildcard.ts'
 import type { AssetGraph } from '../assets/graph.ts'
 import type { SelectionTree } from './parser.ts'
 
@@ -53,31 +54,15 @@ const ownTag = (tags: Readonly<Record<string, string>>, name: string): string | 
 
 function byKey(pattern: string, graph: AssetGraph): Set<string> {
   if (!pattern.includes('*')) return new Set(graph.assets.has(pattern) ? [pattern] : [])
-  return matching(graph, ({ asset_key }) => matchesWildcard(pattern, asset_key))
+  const isMeant = wildcard(pattern)
+  return matching(graph, ({ asset_key }) => isMeant(asset_key))
 }
 
 /** As Dagster has it: no group at all means nothing, because every asset is in one; a wildcard only here and in keys. */
 function byGroup(value: string | null, graph: AssetGraph): Set<string> {
   if (value === null || value === '') return new Set()
-  return matching(graph, ({ group }) => (value.includes('*') ? matchesWildcard(value, group) : group === value))
-}
-
-/**
- * Whether `*`, standing for any text, makes the pattern the text. Each part is looked for as early as possible, which
- * needs no going back: a regular expression with many stars would take for ever on a text made for that.
- */
-function matchesWildcard(pattern: string, text: string): boolean {
-  const [first = '', ...parts] = pattern.split('*')
-  const last = parts.pop() ?? ''
-  if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
-  const end = text.length - last.length
-  let at = first.length
-  for (const part of parts) {
-    const found = text.indexOf(part, at)
-    if (found < 0 || found + part.length > end) return false
-    at = found + part.length
-  }
-  return true
+  const isMeant = wildcard(value)
+  return matching(graph, ({ group }) => isMeant(group))
 }
 
 /** These assets, and all assets within this number of steps in one direction. */

@@ -1,6 +1,7 @@
 import type { ErrorDetail } from '../../contract/error-schema.ts'
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
+import { orderColumn } from '../partitions/order.ts'
 
 export const outcomes = ['SUCCEEDED', 'FAILED', 'CANCELLED'] as const
 export type TaskOutcome = (typeof outcomes)[number]
@@ -18,6 +19,7 @@ export const taskAttempts = defineTable({
     state: col.oneOf(['DISPATCHED', 'RUNNING', ...outcomes], 'The state of the attempt.'),
     worker_id: col.optional(col.string('The worker that ran it.')),
     dispatched_at: col.timestamp('When its dispatch was requested.'),
+    dispatched_order: orderColumn('dispatched_at'),
     started_at: col.optional(col.timestamp('When the worker started it.')),
     last_heartbeat_at: col.optional(col.timestamp('Last heartbeat while it ran; null once it ended.')),
     finished_at: col.optional(col.timestamp('When the attempt ended.')),

@@ -10,6 +10,7 @@ import { applied, type CarriedValue, defineEvent, isVerdict, type StoredFile } f
 import type { Rows } from '../../model/rows.ts'
 import { dispatchOutbox } from '../dispatch/dispatch-outbox.table.ts'
 import { applyReportedKeys } from '../partitions/dynamic-keys.ts'
+import { orderOf } from '../partitions/order.ts'
 import { recordAttempt } from '../partitions/record.ts'
 import { keepForRun } from '../runs/keep-values.ts'
 import { countTaskEnd, endRunIfDone, touchRun } from '../runs/run-progress.ts'
@@ -76,7 +77,7 @@ export const TaskFinished = defineEvent({
     const run = touchRun(rows, finish.run_id, event.event_id)
     const task = editKnown(rows.hot(tasks), finish.run_id, finish.task_key)
     closeAttempt(rows, finish, at, event.event_id)
-    recordAttempt(rows, task, finish, at, event.event_id)
+    recordAttempt(rows, task, finish, { at, order: orderOf(event, receivedAt, at), eventId: event.event_id })
     if (finish.outcome === 'SUCCEEDED') {
       // Changes of keys are compared by when we received them, whatever the source.
       const changed_by = taskSubject(finish.run_id, finish.task_key)

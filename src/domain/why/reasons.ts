@@ -136,13 +136,29 @@ export interface FactsByCode {
 
   // Why a backfill waits, or ended as it did.
   asked_by_retry: { backfill_id: string; user: string; at: Moment }
-  backfill_progress: { ended: number; succeeded: number; partitions: number; planned_chunks: number; total_chunks: number }
+  backfill_progress: {
+    partitions: number
+    succeeded: number
+    failed: number
+    skipped: number
+    cancelled: number
+    planned_chunks: number
+    total_chunks: number
+  }
   /** The first of its runs, how many there are, and how many there may be. */
   chunks_under_way: { run_ids: readonly string[]; count: number; most: number }
   partitions_failed: SomePartitions
-  partitions_skipped: SomePartitions
+  /** Skipped because what they need failed: these, if all of that is of one asset. */
+  partitions_skipped: SomePartitions & { cause: SomePartitions | null }
+  /** Skipped because another run was making them, or what they need. */
+  partitions_overlapped: SomePartitions
+  /** The first of its runs that failed; without a task if it could not be planned. */
+  chunk_failed: { run_id: string; task_key: string | null; error: string | null }
+  log_with: { command: string }
   stopped_after_failures: { most: number; failed: number }
   retry_with: { command: string }
+  /** Partitions that it never made, nor tried to the end. */
+  continue_with: { count: number; command: string }
 
   // How an asset is, and what would run it.
   made_by_run: { run_id: string; at: Moment }

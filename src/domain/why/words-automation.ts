@@ -65,7 +65,7 @@ export const scheduleWords: WordsOf<ScheduleCode> = {
   triggered_by_hand: ({ run_id, state, by, at }, when) =>
     `${by ?? 'somebody'} triggered it at ${when(at)}, as ${run_id ?? 'a run that is no longer on record'}${inState(state)}`,
   automation_off: () =>
-    'automation is off on the server that runs (servo dev --no-automation): nothing ticks, and no sensor is evaluated',
+    'automation is off on the server that runs (servo dev --no-automation): nothing ticks, no sensor is evaluated, and no backfill plans a chunk',
   skipped_together: ({ first, last, count }, when) =>
     `it is one of ${count.toLocaleString('en')} ticks in a row, from ${when(first)} to ${when(last)}`,
   catchup_window: ({ window_minutes, decided_at }, when) =>

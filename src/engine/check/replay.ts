@@ -19,6 +19,8 @@ export interface ReplayOptions {
   readonly scratch: ObjectStore
   /** Called with every file as it is made. */
   readonly onFile: (path: string, bytes: Uint8Array) => Promise<void> | void
+  /** Segments that are lost. Without them, only files that none of their events has changed come out as they were. */
+  readonly lost?: ReadonlySet<string>
 }
 
 /** The publishes behind a manifest, oldest first: which segments, in which order, published how. */
@@ -29,7 +31,7 @@ export async function* recordedPublishes(store: ObjectStore, manifest: Manifest)
 
 /** Folds the ledger again exactly as it was folded, and makes the same files. */
 export async function replay(options: ReplayOptions, publishes: AsyncIterable<OrderedPublish>): Promise<Compactor> {
-  const { store, scope, registry, scratch } = options
+  const { store, scope, registry, scratch, lost = new Set() } = options
   const paths = new Paths(scope)
   const ledger = { store, paths, scope, archives: new Archives({ store, paths }) }
   const compactor = await Compactor.open({
@@ -41,8 +43,9 @@ export async function replay(options: ReplayOptions, publishes: AsyncIterable<Or
   })
   let named = new Set<string>()
   for await (const recorded of publishes) {
-    for (let start = 0; start < recorded.segments.length; start += SEGMENTS_AT_ONCE) {
-      const part = recorded.segments.slice(start, start + SEGMENTS_AT_ONCE)
+    const segments = recorded.segments.filter((ulid) => !lost.has(ulid))
+    for (let start = 0; start < segments.length; start += SEGMENTS_AT_ONCE) {
+      const part = segments.slice(start, start + SEGMENTS_AT_ONCE)
       await compactor.fold.apply(await Promise.all(part.map((ulid) => readFolded(ledger, ulid))))
     }
     await compactor.replay(recorded)

@@ -14,15 +14,18 @@ import { scanLedger } from '../ledger/scan-ledger.ts'
 import { SeenSegments } from '../ledger/sequence.ts'
 import { archivesOf, directFiles, type Manifest } from '../manifest/manifest.ts'
 import { soundEntries } from '../manifest/page-list.ts'
-import { Paths, type Scope, segmentUlid } from '../paths.ts'
+import { archiveAt, Paths, type Scope, segmentUlid } from '../paths.ts'
 import { readOrder } from '../publish/folded-segments.ts'
 import { removedKeysOf } from '../publish/removed-keys.ts'
 import { daysOfArchives, Findings } from './findings.ts'
 import { type CheckedManifests, checkManifests } from './manifest-check.ts'
+import { judgeArchive, namedArchives, otherArchive } from './named-archives.ts'
 import { recordedPublishes, replay } from './replay.ts'
 import { salvage } from './salvage.ts'
 import { holdSameRows } from './same-rows.ts'
-import { type CheckedValues, ValueCheck } from './value-check.ts'
+import { StoredValues } from './stored-values.ts'
+import { describeStranger, knownLedger, type Placed, strangers } from './strangers.ts'
+import { type CheckedValues, checkValues } from './value-check.ts'
 
 export interface VerifyOptions {
   readonly store: ObjectStore
@@ -61,6 +64,13 @@ export async function verify(options: VerifyOptions): Promise<VerifyReport> {
   return await new Verification(options).run()
 }
 
+interface KnownSegments {
+  readonly found: CheckedManifests
+  readonly named: ReadonlyMap<string, FileRef>
+  readonly folded: ReadonlySet<string>
+  readonly inLedger: ReadonlyMap<string, Placed>
+}
+
 class Verification {
   readonly #options: VerifyOptions
   readonly #paths: Paths
@@ -72,13 +82,13 @@ class Verification {
   readonly #forgotten = new Set<string>()
   /** Segments in archives that are damaged. */
   readonly #unreadable: string[] = []
-  readonly #values: ValueCheck | undefined
+  readonly #values: StoredValues | undefined
   #events = 0
 
   constructor(options: VerifyOptions) {
     this.#options = options
     this.#paths = new Paths(options.scope)
-    this.#values = options.data ? new ValueCheck(options.registry) : undefined
+    this.#values = options.data ? new StoredValues(options.registry) : undefined
   }
 
   async run(): Promise<VerifyReport> {
@@ -86,19 +96,18 @@ class Verification {
     // Manifests before the ledger: what is written meanwhile is then seen as not yet folded, never as missing.
     const found = await checkManifests({ store, scope, paths: this.#paths, kept }, this.#findings)
     const { newest } = found
-    const inLedger = await this.#readLedger()
+    const named = await namedArchives(store, newest)
+    const inLedger = await this.#readLedger(await this.#otherArchives(named))
     const expected = await this.#checkFiles(found)
-    const folded = await this.#checkOrder(newest, inLedger)
-    this.#reportGaps(found)
-    const unfolded = [...inLedger].filter((ulid) => !folded.has(ulid)).sort()
-    for (const ulid of unfolded) {
-      if (!isSettled(newest, utcDay(ulidTime(ulid)))) continue
-      const path = this.#paths.segment(ulid)
-      this.#findings.report(path, `${path} lies in a day that was settled without it; servo rebuild folds it`)
-    }
+    const { folded, isWhole } = await this.#checkOrder(newest, inLedger)
+    const unfolded = [...inLedger.keys()].filter((ulid) => !folded.has(ulid)).sort()
+    // A part of the order that cannot be read may have any of them.
+    const strange = isWhole ? this.#reportSettledWithout(unfolded, { found, named, folded, inLedger }) : new Set<string>()
+    this.#reportGaps(found, strange)
     const replayed = !this.#options.quick && this.#findings.count === 0
     const parked = replayed ? await this.#replay(newest, expected) : 0
-    const values = (await this.#values?.check(store, this.#paths.root, this.#findings)) ?? null
+    const values =
+      this.#values && (await checkValues(this.#values, store, this.#paths.root, this.#findings, this.#isLedgerWhole))
     return {
       ok: this.#findings.count === 0,
       manifest: newest.number,
@@ -110,14 +119,30 @@ class Verification {
       parked,
       replayed,
       relaid: this.#relaid,
-      values,
+      values: values ?? null,
     }
   }
 
-  async #readLedger(): Promise<Set<string>> {
+  /** Archives that are whole, and not what the manifest says of them: their segments are none of this ledger. */
+  async #otherArchives(named: ReadonlyMap<string, FileRef>): Promise<Set<string>> {
+    const others = new Set<string>()
+    for (const { path, sha256: expected } of named.values()) {
+      const bytes = await this.#options.store.get(path)
+      if (bytes === undefined) continue
+      if (sha256(bytes) === expected) this.#checked.add(path)
+      else if ((await judgeArchive(path, bytes, (name) => named.get(`${this.#paths.archives}${name}`))).kind === 'other') {
+        others.add(path)
+        this.#findings.report(path, otherArchive(path))
+      }
+    }
+    return others
+  }
+
+  /** The segments, with where they are and who wrote them. */
+  async #readLedger(others: ReadonlySet<string>): Promise<Map<string, Placed>> {
     const { store, scope } = this.#options
-    const ulids = new Set<string>()
-    for await (const scanned of scanLedger({ store, scope, paths: this.#paths })) {
+    const ulids = new Map<string, Placed>()
+    for await (const scanned of scanLedger({ store, scope, paths: this.#paths }, others)) {
       if ('error' in scanned) {
         this.#findings.report(scanned.path, scanned.error.message)
         continue
@@ -125,7 +150,7 @@ class Verification {
       const { segment, forgotten = [] } = scanned
       for (const checksum of forgotten) this.#forgotten.add(checksum)
       this.#events += segment.events.length
-      ulids.add(segment.ulid)
+      ulids.set(segment.ulid, { ulid: segment.ulid, path: scanned.path, sequence: segment.sequence })
       this.#seen.add(segment)
       this.#values?.add(segment.events)
     }
@@ -165,6 +190,12 @@ class Verification {
     return expected
   }
 
+  /** False if a segment or an archive is damaged or missing. */
+  get #isLedgerWhole(): boolean {
+    const isPart = (path: string): boolean => segmentUlid(path) !== undefined || archiveAt(path) !== undefined
+    return !this.#findings.all.some(({ path }) => isPart(path) || path.startsWith(`${this.#paths.ledger}#`))
+  }
+
   async #checkFile(file: FileRef): Promise<void> {
     if (this.#checked.has(file.path)) return
     this.#checked.add(file.path)
@@ -185,9 +216,13 @@ class Verification {
   }
 
   /** Every segment was folded at most once, and none that was folded is gone. */
-  async #checkOrder(manifest: Manifest, inLedger: ReadonlySet<string>): Promise<Set<string>> {
+  async #checkOrder(
+    manifest: Manifest,
+    inLedger: ReadonlyMap<string, unknown>,
+  ): Promise<{ readonly folded: ReadonlySet<string>; readonly isWhole: boolean }> {
     const { store } = this.#options
     const folded = new Set<string>()
+    let isWhole = true
     const damaged = daysOfArchives(this.#findings.all)
     const fold = (ulid: string): void => {
       const path = this.#paths.segment(ulid)
@@ -199,23 +234,48 @@ class Verification {
       }
       folded.add(ulid)
     }
-    for await (const found of soundEntries(store, manifest.order, () => undefined)) {
+    const missed = (): void => {
+      isWhole = false
+    }
+    for await (const found of soundEntries(store, manifest.order, missed)) {
       if ('page' in found) continue
-      await this.#findings.try(found.entry.path, async () => {
-        for (const publish of await readOrder(store, found.entry)) for (const ulid of publish.segments) fold(ulid)
-      })
+      const publishes = await this.#findings.try(found.entry.path, () => readOrder(store, found.entry))
+      if (publishes === undefined) missed()
+      for (const { segments } of publishes ?? []) for (const ulid of segments) fold(ulid)
     }
     for (const delta of manifest.l0) for (const ulid of delta.segments) fold(ulid)
     if (this.#findings.count === 0 && folded.size !== manifest.watermarks.segments) {
       const path = this.#paths.manifest(manifest.number)
       this.#findings.report(path, `${path} counts ${manifest.watermarks.segments} segments, its order lists ${folded.size}`)
     }
-    return folded
+    return { folded, isWhole }
+  }
+
+  /** Segments of settled days that were never folded. Returns the writers of those that belong to another ledger. */
+  #reportSettledWithout(
+    unfolded: readonly string[],
+    { found: { newest, mark }, named, folded, inLedger }: KnownSegments,
+  ): ReadonlySet<string> {
+    const late = unfolded
+      .filter((ulid) => isSettled(newest, utcDay(ulidTime(ulid))))
+      .flatMap((ulid) => inLedger.get(ulid) ?? [])
+    if (late.length === 0) return new Set()
+    const strange = strangers(
+      late,
+      knownLedger([...inLedger.values()], { folded, named, lists: [newest.writers, mark?.writers] }),
+    )
+    for (const { path } of strange) this.#findings.report(path, describeStranger(path))
+    for (const each of late) {
+      if (strange.includes(each)) continue
+      const path = this.#paths.segment(each.ulid)
+      this.#findings.report(path, `${path} lies in a day that was settled without it; servo rebuild folds it`)
+    }
+    return new Set(strange.flatMap(({ sequence }) => sequence?.writer ?? []))
   }
 
   /** Segments that no order names yet, or none that can be read, are missed by their numbers. */
-  #reportGaps({ newest, mark }: CheckedManifests): void {
-    const gaps = this.#seen.gaps({}, newest.writers ?? {}, mark?.writers ?? {})
+  #reportGaps({ newest, mark }: CheckedManifests, strange: ReadonlySet<string>): void {
+    const gaps = this.#seen.gaps({}, newest.writers ?? {}, mark?.writers ?? {}).filter(({ writer }) => !strange.has(writer))
     const reported = this.#findings.all.flatMap(({ path }) => segmentUlid(path) ?? [])
     for (const { path, message } of missingSegments(this.#paths, gaps, [...reported, ...this.#unreadable]))
       this.#findings.report(path, message)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type Column, type Columns, col } from '../../model/column.ts'
-import { type AnyRow, defineTable, type MergeGroup, type Table } from '../../model/table.ts'
+import { type AnyRow, defineTable, type MergeGroup, type PickedBy, type Table } from '../../model/table.ts'
 import { compareKeys, compareTuples, keyOf, keyText, mergeRows, sortedByKey } from './row-merge.ts'
 
 const status = defineTable({
@@ -39,6 +39,29 @@ test('a null never wins a group, neither the largest nor the smallest', () => {
   const blank = { ...key, done_at: null, done_event: 'e9', done_run: 'r9', seen_at: null, seen_run: 'r0', row_version: '02' }
   expect(mergeRows(status, known, blank)).toEqual({ ...known, note: null, row_version: '02' })
   expect(mergeRows(status, blank, known)).toEqual({ ...known, note: null, row_version: '02' })
+})
+
+test('of two columns in the place of one, the first counts where it is not null, in whatever order rows meet', () => {
+  const table = defineTable({
+    name: 'made',
+    doc: 'For the tests.',
+    key: ['asset_key'],
+    storage: { kind: 'cold', merge: [{ pick: 'largest', by: [['order', 'at']], columns: ['order', 'at', 'what'] }] },
+    columns: {
+      asset_key: col.string('Asset.'),
+      order: col.optional(col.timestamp('In the order of the record.')),
+      at: col.timestamp('By the clock.'),
+      what: col.string('What.'),
+    },
+  })
+  const row = (what: string, at: number, order: number | null) => ({ asset_key: 'a', what, at, order, row_version: '01' })
+  const [first, ahead, next, passed] = [row('1', 10, null), row('2', 90, null), row('3', 20, 91), row('4', 95, null)]
+  for (const [a, b] of [
+    [first, ahead],
+    [ahead, next],
+    [next, passed],
+  ] as const)
+    for (const merged of [mergeRows(table, a, b), mergeRows(table, b, a)]) expect(merged).toEqual(b)
 })
 
 test('a column in no group keeps the value that is not null, and the row version is the largest', () => {
@@ -137,7 +160,13 @@ const anyTable: fc.Arbitrary<Table> = fc
     })
     const merge = picks.flatMap((pick, group): MergeGroup[] => {
       const mine = names.filter((_, i) => owners[i] === group)
-      const by = [...mine.filter((_, i) => i === 0 || carried[i]), ...(byVersion === group ? ['row_version'] : [])]
+      const picking = [...mine.filter((_, i) => i === 0 || carried[i]), ...(byVersion === group ? ['row_version'] : [])]
+      // Of two times, one stands for the other where it is not null.
+      const [first, second] = picking.filter((name) => columns[name]?.kind === 'timestamp')
+      const by: PickedBy[] =
+        first === undefined || second === undefined
+          ? picking
+          : [[first, second], ...picking.filter((name) => name !== first && name !== second)]
       return by.length === 0 ? [] : [{ pick, by, columns: mine }]
     })
     return defineTable({

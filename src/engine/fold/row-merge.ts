@@ -2,7 +2,7 @@ import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import type { KeyPart } from '../../model/rows.ts'
-import type { AnyRow, MergeGroup, Table } from '../../model/table.ts'
+import type { AnyRow, MergeGroup, PickedBy, Table } from '../../model/table.ts'
 
 /** All parts of a row's key, in the order of the table. */
 export type KeyTuple = readonly KeyPart[]
@@ -111,7 +111,7 @@ export function mergePlan(table: Table): MergePlan {
   for (const name of table.key) free.delete(name)
   const groups: MergeGroup[] = []
   for (const group of rule) {
-    const columns = [...new Set([...group.by, ...group.columns])].filter((name) => !table.key.includes(name))
+    const columns = [...new Set([...group.by.flat(), ...group.columns])].filter((name) => !table.key.includes(name))
     for (const name of columns) {
       if (free.delete(name)) continue
       throw new ServoError('bug', 'bad_merge_rule', `${table.name}.${name} belongs to two merge groups`, {
@@ -129,11 +129,12 @@ export function mergePlan(table: Table): MergePlan {
 /** True if `challenger` takes the group from `holder`. */
 function wins(group: MergeGroup, challenger: AnyRow, holder: AnyRow): boolean {
   for (const name of group.by) {
-    const order = compareValues(challenger[name], holder[name])
+    const [theirs, own] = [pickedBy(challenger, name), pickedBy(holder, name)]
+    const order = compareValues(theirs, own)
     if (order === 0) continue
     // A null never wins, not even where the smallest does.
-    if (isNull(challenger[name])) return false
-    if (isNull(holder[name])) return true
+    if (isNull(theirs)) return false
+    if (isNull(own)) return true
     return group.pick === 'largest' ? order > 0 : order < 0
   }
   // Equal in the columns that pick, but perhaps not in the others: the contents decide, so that it does not matter which came first.
@@ -143,6 +144,10 @@ function wins(group: MergeGroup, challenger: AnyRow, holder: AnyRow): boolean {
   }
   return false
 }
+
+/** The value by which a row is picked. */
+const pickedBy = (row: AnyRow, name: PickedBy): unknown =>
+  typeof name === 'string' ? row[name] : (row[name[0]] ?? row[name[1]])
 
 /** A total order of the values of one column, null first. Lists, maps and JSON compare by their canonical text. */
 function compareValues(a: unknown, b: unknown): number {

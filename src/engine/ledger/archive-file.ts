@@ -3,6 +3,7 @@ import { constants, zstdCompress, zstdDecompress } from 'node:zlib'
 import { ServoError } from '../../lib/error.ts'
 import { sha256, sha256Bytes } from '../../lib/hash.ts'
 import { canonicalJson } from '../../lib/json.ts'
+import { newerFormat } from '../files/newer-format.ts'
 
 /*
  * An archive holds segments of one day as they are, and can be read with any tool: `zstdcat` prints one segment per line. It is a row of
@@ -169,10 +170,7 @@ async function readAnyIndex({ path, size, range }: ArchiveSource): Promise<Archi
 async function indexIn(stored: Uint8Array, path: string): Promise<ArchiveIndex> {
   const index = JSON.parse((await decompress(stored)).toString('utf8')) as ArchiveIndex
   if (index.format === FORMAT) return index
-  throw new ServoError('corrupt', 'unknown_format', `${path} has format ${String(index.format)}`, {
-    hint: 'A newer version of Servo wrote it. Upgrade Servo.',
-    facts: { path },
-  })
+  throw newerFormat(path, `${path} has format ${String(index.format)}, this version of Servo reads format ${FORMAT}`)
 }
 
 /** The text of one frame. */
@@ -207,7 +205,7 @@ export async function readAnyArchive(path: string, bytes: Uint8Array): Promise<s
 export async function checkArchive(
   path: string,
   bytes: Uint8Array,
-  show?: (ulid: string, bytes: Uint8Array) => void,
+  show?: (ulid: string, bytes: Uint8Array, segment: ArchivedSegment) => void,
 ): Promise<number> {
   const source = archiveInMemory(path, bytes)
   const index = await readIndex(source)
@@ -217,7 +215,7 @@ export async function checkArchive(
     if (segment.block !== last) text = await readBlock(source, index, segment.block)
     last = segment.block
     const stored = segmentBytes(path, text, segment)
-    show?.(segment.ulid, stored)
+    show?.(segment.ulid, stored, segment)
   }
   return index.segments.length
 }

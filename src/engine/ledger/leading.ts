@@ -1,9 +1,10 @@
 import { ServoError } from '../../lib/error.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { stateMoved } from '../../ports/state-moved.ts'
 
 /** The part of its lease that a leader checks before it acts, and with which it keeps what it published. */
-export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'> & Partial<Pick<HeldLease, 'kept' | 'keep'>>
+export type Leading = Pick<HeldLease, 'isHeld' | 'confirm'> & Partial<Pick<HeldLease, 'kept' | 'keep' | 'wasMoved'>>
 
 /**
  * True while this process leads. Check it right before every act: a process may have been paused for any time, at any point, even
@@ -14,13 +15,16 @@ export async function leads(lease: Leading): Promise<boolean> {
   return true
 }
 
-/** Throws `deposed` if another process leads now. Without a lease it never throws. */
+/** Throws if another process leads now, or the state was moved. Without a lease it never throws. */
 export async function checkLeads(lease: Leading | undefined): Promise<void> {
   if (lease === undefined || lease.isHeld || (await leads(lease))) return
-  throw deposed()
+  throw lostLead(lease)
 }
 
-export function deposed(): ServoError {
+/** Why a process that led does so no longer. */
+export const lostLead = (lease: Leading | undefined): ServoError => (lease?.wasMoved ? stateMoved() : deposed())
+
+function deposed(): ServoError {
   return new ServoError('conflict', 'deposed', 'another process leads this project now', {
     hint: 'Send the request to that process. Requests to this one that were not acknowledged may or may not have been written.',
   })

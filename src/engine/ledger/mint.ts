@@ -7,6 +7,7 @@ import { badFreeText, type Envelope } from '../../model/envelope.ts'
 import type { EventDefinition, NewEvent } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Scope } from '../paths.ts'
+import type { EventClock } from './event-clock.ts'
 
 export interface MintOptions {
   readonly scope: Scope
@@ -14,6 +15,8 @@ export interface MintOptions {
   readonly ulid: UlidSource
   /** Who writes, e.g. `servo/api`. */
   readonly source: string
+  /** Of a process that knows what is on record: ids and times go on from there. */
+  readonly eventClock?: EventClock
 }
 
 export interface SizeLimits {
@@ -102,16 +105,17 @@ function checkedPayload(event: NewEvent): CheckedPayload {
 }
 
 function envelopeOf(
-  { clock, ulid, source, scope }: MintOptions,
+  { clock, ulid, source, scope, eventClock }: MintOptions,
   event: NewEvent,
   { payload, idempotencyKey }: CheckedPayload,
 ): Envelope {
   const { definition } = event
+  const event_id = eventClock?.mint() ?? ulid()
   const envelope: Envelope = {
-    event_id: ulid(),
+    event_id,
     event_type: definition.type,
     event_version: definition.version,
-    timestamp: toIso(clock.now()),
+    timestamp: toIso(eventClock?.now ?? clock.now()),
     tenant_id: scope.tenant_id,
     workspace_id: scope.workspace_id,
     source,
@@ -119,6 +123,7 @@ function envelopeOf(
     payload,
   }
   // Optional members are absent, not undefined: an envelope looks the same before it was stored and after.
+  if (eventClock !== undefined && eventClock.behindMs > 0) envelope.behind_ms = eventClock.behindMs
   if (event.correlation_id !== undefined) envelope.correlation_id = event.correlation_id
   if (event.causation_id !== undefined) envelope.causation_id = event.causation_id
   if (event.traceparent !== undefined) envelope.traceparent = event.traceparent
@@ -134,9 +139,10 @@ function envelopeOf(
 
 /** The canonical JSON of an envelope. Its members are written in canonical order, so that only their values need escaping. */
 function envelopeText(envelope: Envelope, payload: string): string {
-  const { actor, causation_id, correlation_id, traceparent } = envelope
+  const { actor, behind_ms, causation_id, correlation_id, traceparent } = envelope
   let text = '{'
   if (actor !== undefined) text += `"actor":${canonicalJson(actor)},`
+  if (behind_ms !== undefined) text += `"behind_ms":${behind_ms},`
   if (causation_id !== undefined) text += `"causation_id":${canonicalJson(causation_id)},`
   if (correlation_id !== undefined) text += `"correlation_id":${canonicalJson(correlation_id)},`
   text += `"event_id":"${envelope.event_id}","event_type":${canonicalJson(envelope.event_type)},"event_version":${envelope.event_version}`

@@ -26,13 +26,13 @@ interface NoSegment {
 
 /**
  * Everything that is in the ledger: archives first, then files, each in the order of paths. With `readSegment`, which reads one by its
- * name, this is all that checks and repairs know of how segments are stored.
+ * name, this is all that checks and repairs know of how segments are stored. Archives in `without` are passed over.
  */
-export async function* scanLedger(place: LedgerPlace): AsyncGenerator<Scanned> {
+export async function* scanLedger(place: LedgerPlace, without: ReadonlySet<string> = new Set()): AsyncGenerator<Scanned> {
   const { store, paths, archives = new Archives(place) } = place
   const packed = new Set<string>()
   const seen = new Set<string>()
-  const scanned = new Set<string>()
+  const scanned = new Set(without)
   async function* scanArchives(): AsyncGenerator<Scanned> {
     for (const path of await archives.all()) {
       if (scanned.has(path)) continue

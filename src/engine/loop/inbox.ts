@@ -1,3 +1,4 @@
+import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { Verdict } from '../../model/event.ts'
@@ -20,6 +21,15 @@ export interface Submission {
 /** True if the caller is answered before anything is decided. */
 export const isAnsweredFirst = ({ minted }: Submission): boolean =>
   minted.checked.some(({ definition }) => definition.answeredFirst === true)
+
+/** The verdicts on its events, in their order. */
+export function verdictsOn({ minted }: Submission, verdicts: ReadonlyMap<string, Verdict>): Verdict[] {
+  return minted.events.map(({ event_id }) => {
+    const verdict = verdicts.get(event_id)
+    assert(verdict !== undefined, 'an event that was folded has a verdict')
+    return verdict
+  })
+}
 
 /** Submissions are refused while more than this waits for the write in flight. */
 const MAX_WAITING_BYTES = 128 << 20

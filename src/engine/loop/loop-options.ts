@@ -6,6 +6,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { MintOptions } from '../ledger/mint.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import type { CompactorOptions } from '../publish/compactor.ts'
+import type { OnRecorded } from './folded-events.ts'
 import type { Reactor } from './reactions.ts'
 
 export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lease'> {
@@ -25,6 +26,8 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly onBroken?: (error: unknown) => void
   /** Called when something is durable that no table shows yet, and with whether the tables can wait for more. */
   readonly onDurable?: (canWait: boolean) => void
+  /** Called with each event of this process and the verdict on it, once it is durable. Called before reactors are shown what it changed. */
+  readonly onRecorded?: OnRecorded
   /** Called with each file that turned out to be damaged or missing when the loop was opened, and that it can do without. */
   readonly onFound?: (damage: Damage) => void
   /** Called when the ledger could not be read. The loop tries again. */

@@ -4,14 +4,16 @@ import { transition } from '../../lib/transitions.ts'
 import type { NewEvent, Verdict } from '../../model/event.ts'
 import type { Table } from '../../model/table.ts'
 import { ClockSteps } from '../../ports/clock-steps.ts'
+import { EventClock } from '../ledger/event-clock.ts'
 import { checkLeads } from '../ledger/leading.ts'
-import { type CheckedEvent, mintEvents, prepareEvents, sizeLimits } from '../ledger/mint.ts'
+import { type CheckedEvent, type Minted, mintEvents, prepareEvents, sizeLimits } from '../ledger/mint.ts'
 import { SegmentWriter } from '../ledger/segment-writer.ts'
 import { Paths } from '../paths.ts'
 import { Compactor } from '../publish/compactor.ts'
 import { AwaitedSegment } from './awaited-segment.ts'
 import { Controllers } from './controllers.ts'
-import { Inbox, isAnsweredFirst, type Submission, type Submitted } from './inbox.ts'
+import { FoldedEvents } from './folded-events.ts'
+import { Inbox, isAnsweredFirst, type Submission, type Submitted, verdictsOn } from './inbox.ts'
 import type { LoopOptions } from './loop-options.ts'
 import { type LoopState, loopTransitions } from './loop-states.ts'
 import { Reactions } from './reactions.ts'
@@ -43,9 +45,10 @@ const MAX_ROUNDS = 10_000
  */
 export class Loop {
   readonly compactor: Compactor
-  readonly #options: LoopOptions
+  readonly #options: LoopOptions & { readonly eventClock: EventClock }
   readonly #controllers: Controllers
   readonly #reactions: Reactions
+  readonly #foldedEvents: FoldedEvents
   readonly #watched: readonly Table[]
   readonly #inbox = new Inbox()
   readonly #segments: SegmentQueue
@@ -63,12 +66,13 @@ export class Loop {
   #feed!: SegmentFeed
 
   private constructor(options: LoopOptions, compactor: Compactor) {
-    this.#options = options
+    this.#options = { ...options, eventClock: new EventClock(options) }
     this.#steps = new ClockSteps(options.clock)
     this.#wakeUp = new WakeUp({ clock: options.clock, prepare: (at) => this.#prepareFor(at), ring: () => this.nudge() })
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
+    this.#foldedEvents = new FoldedEvents(options.onRecorded)
     this.#watched = [...new Set([...this.#controllers.tables, ...this.#reactions.tables])]
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
     this.#segments = new SegmentQueue((segment) => {
@@ -127,11 +131,17 @@ export class Loop {
   /** Writes facts, with everything that follows from them. Resolves with the verdict on each fact once they are durable. */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
     if (this.#state !== 'open') throw this.#ending
-    const minted = mintEvents(this.#options, sizeLimits, events)
+    const minted = this.#mint(events)
     return await this.#inbox.add(minted, () => {
       // While a segment is written, folding one fact at a time gains nothing; folding a few together costs half as much.
       if (this.#shouldFold()) this.#folding ??= this.#fold()
     })
+  }
+
+  #mint(events: readonly NewEvent[]): Minted {
+    // Others may have written meanwhile, by clocks that are ahead of this one.
+    this.#options.eventClock.follow(this.compactor.fold.newest)
+    return mintEvents(this.#options, sizeLimits, events)
   }
 
   /** Asks the controllers again: time has passed, or facts of other processes were folded. */
@@ -240,7 +250,8 @@ export class Loop {
     let rounds = 0
     await this.compactor.fold.foldAhead(
       batch.flatMap(({ minted }) => minted.checked),
-      (verdicts) => {
+      (verdicts, folded) => {
+        this.#foldedEvents.folded(folded, verdicts)
         if (rounds === 0) for (const submission of batch) this.#accept(submission, verdicts)
         assert(rounds++ < MAX_ROUNDS, 'the controllers do not come to an end')
         this.#inbox.folded()
@@ -257,11 +268,7 @@ export class Loop {
   }
 
   #accept(submission: Submission, verdicts: ReadonlyMap<string, Verdict>): void {
-    submission.verdicts = submission.minted.events.map((event) => {
-      const verdict = verdicts.get(event.event_id)
-      assert(verdict !== undefined, 'an event that was folded has a verdict')
-      return verdict
-    })
+    submission.verdicts = verdictsOn(submission, verdicts)
     this.#segments.accept(submission)
   }
 
@@ -282,7 +289,7 @@ export class Loop {
     const observed = { rows: this.compactor.state, now: this.#options.clock.now(), lagMs: this.#feed.lagMs }
     const decided: CheckedEvent[] = []
     for (const together of this.#controllers.decide(observed, () => this.#feed.isCaughtUp())) {
-      const minted = mintEvents(this.#options, sizeLimits, together)
+      const minted = this.#mint(together)
       if (this.#segments.isFull && decided.length === 0) this.#segments.close()
       this.#segments.append(minted)
       decided.push(...minted.checked)
@@ -305,6 +312,7 @@ export class Loop {
     if (this.#isOver) return
     this.#segments.remove(segment)
     for (const submission of segment.submissions) this.#inbox.answer(submission)
+    this.#foldedEvents.durable(segment.texts.length)
     this.#reactions.show(segment.changed, this.#break)
     this.#options.onDurable?.(segment.canWait)
     this.#awaited.answered(segment)

@@ -1,16 +1,17 @@
+import type { Envelope } from '../../model/envelope.ts'
 import type { FileRef, SortedFileRef } from '../files/file-ref.ts'
 import type { Scope } from '../paths.ts'
 import { emptyList, type PageList } from './page-list.ts'
 
 /**
- * Since format 2 history is merged, and a part of it is in the manifest; since format 3 segments may be in archives. A version that does
- * not know of that must not read on without it.
+ * Since format 2 history is merged, and a part of it is in the manifest; since format 3 segments may be in archives; since format 4 events
+ * may be ordered otherwise than by their times. A version that does not know of that must not read on without it.
  */
-export const MANIFEST_FORMAT = 3
+export const MANIFEST_FORMAT = 4
 
 /** One version of the state: which files, made from which segments. Immutable; creating number n + 1 is the compare-and-swap. */
 export interface Manifest {
-  readonly format: 1 | 2 | typeof MANIFEST_FORMAT
+  readonly format: 1 | 2 | 3 | typeof MANIFEST_FORMAT
   readonly tenant_id: string
   readonly workspace_id: string
   /** Position in the chain of manifests; there is one per number. */
@@ -80,7 +81,16 @@ export interface Watermarks {
   /** Segments and events folded since the beginning. */
   readonly segments: number
   readonly events: number
+  /** The event that stands last in order, of all that were folded. Absent in manifests of earlier versions. */
+  readonly newest_event?: NewestEvent
 }
+
+/** The event on record that stands last in order: by its id. */
+export type NewestEvent = Readonly<Pick<Envelope, 'event_id' | 'behind_ms'>>
+
+/** What is put on record of it. */
+export const newestOf = ({ event_id, behind_ms }: NewestEvent): NewestEvent =>
+  behind_ms === undefined ? { event_id } : { event_id, behind_ms }
 
 export interface Delta {
   readonly publish: number
@@ -193,6 +203,15 @@ export function genesis(scope: Scope): Manifest {
     first_publishes: {},
     dropped: {},
   }
+}
+
+/**
+ * The event that stands last in order. An earlier version did not record it; no event of its had an id beyond the names of its segments,
+ * which one process made in the same order.
+ */
+export function newestEventIn({ watermarks }: Manifest): NewestEvent | undefined {
+  const { newest_event, events_processed_through: event_id } = watermarks
+  return newest_event ?? (event_id === null ? undefined : { event_id })
 }
 
 /** The archives that a manifest leads to. */

@@ -1,6 +1,7 @@
 import { ServoError } from '../../lib/error.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { checksummedJson, readChecksummed } from '../files/checksummed-json.ts'
+import { newerFormat } from '../files/newer-format.ts'
 import { numberOf, type Paths, type Scope } from '../paths.ts'
 import { genesis, MANIFEST_FORMAT, type Manifest } from './manifest.ts'
 
@@ -15,11 +16,9 @@ export function encodeManifest({ sorted_files: runs, ...manifest }: Manifest): U
 export function decodeManifest(bytes: Uint8Array, path: string, scope: Scope): Manifest {
   const { runs: sorted_files, ...manifest } = readChecksummed<StoredManifest>('manifest', bytes, path)
   if (!(manifest.format >= 1 && manifest.format <= MANIFEST_FORMAT)) {
-    throw new ServoError(
-      'corrupt',
-      'unknown_format',
+    throw newerFormat(
+      path,
       `${path} has format ${String(manifest.format)}, this version of Servo reads formats 1 to ${MANIFEST_FORMAT}`,
-      { hint: 'Upgrade Servo.', facts: { path } },
     )
   }
   if (

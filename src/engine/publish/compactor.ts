@@ -312,6 +312,7 @@ export class Compactor {
       publishedAt: toIso(nowMs),
       nowMs,
       events,
+      newestEvent: this.fold.newest,
       days: { closed_days, settled_days },
       ...rules,
       inTransit: this.#cold.inTransit,

@@ -2,7 +2,7 @@ import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { createOwn } from '../files/create-own.ts'
-import { checkLeads, deposed, type Leading } from '../ledger/leading.ts'
+import { checkLeads, type Leading, lostLead } from '../ledger/leading.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { numbersAbove } from '../manifest/numbers-above.ts'
 import { boundaryOf, encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
@@ -60,7 +60,7 @@ export async function takeNextEpoch(
     // Garbage collection has passed manifests that are gone now, and numbers up to there are of no use.
     if (outcome === 'passed' && manifest.number < (await boundaryOf(store, paths)))
       manifest = { ...manifest, ...(await numbersAbove({ store, scope, paths })) }
-    if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw deposed()
+    if (manifest.epoch >= takeover.epoch && !(await lease?.confirm())) throw lostLead(lease)
   }
   throw new ServoError('unavailable', 'takeovers_failed', `${MAX_TAKEOVERS} takeovers failed because others published first`, {
     hint: 'Another process keeps publishing here. Check which processes use this folder or bucket.',

@@ -1,7 +1,7 @@
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { State } from '../fold/state.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
-import type { HistoryRule, Manifest } from '../manifest/manifest.ts'
+import type { HistoryRule, Manifest, NewestEvent } from '../manifest/manifest.ts'
 import type { Scope } from '../paths.ts'
 import type { RowsInTransit } from '../sorted/cold-store.ts'
 import type { Encoder } from './encoder.ts'
@@ -20,6 +20,8 @@ export interface DraftInput {
   readonly nowMs: number
   /** How many events were folded since the last publish. */
   readonly events: number
+  /** The event that stands last in order. */
+  readonly newestEvent: NewestEvent | undefined
   /** The days of the ledger as this publish leaves them. */
   readonly days: Required<Pick<Manifest, 'closed_days' | 'settled_days'>>
   readonly retention: Retention

@@ -1,7 +1,7 @@
 import { isServoError } from '../../lib/error.ts'
-import { MINUTE_MS, toMs } from '../../lib/time.ts'
+import { HOUR_MS, MINUTE_MS, toMs } from '../../lib/time.ts'
 import type { Registry } from '../../model/event.ts'
-import type { Clock } from '../../ports/clock.ts'
+import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { FileRef } from '../files/file-ref.ts'
 import { allTables } from '../fold/state.ts'
@@ -15,11 +15,18 @@ export interface GarbageOptions {
   readonly store: ObjectStore
   readonly scope: Scope
   readonly registry: Registry
-  readonly clock: Clock
+  readonly clock: Pick<AlarmClock, 'now' | 'monotonic'>
   /** How long a manifest and its files are kept after a newer one, for readers that hold it. Longer than any query takes. */
   readonly graceMs?: number
   /** Nothing is deleted once another process leads. */
   readonly lease?: Leading
+  /** How much is deleted at most, and for how long. What is left is found by the next collection. */
+  readonly limit?: CollectionLimit | undefined
+}
+
+export interface CollectionLimit {
+  readonly deletes: number
+  readonly ms: number
 }
 
 export interface GarbageReport {
@@ -30,6 +37,23 @@ export interface GarbageReport {
 }
 
 const DEFAULT_GRACE_MS = 15 * MINUTE_MS
+
+/** Manifests after which it is time to collect, however soon that is. */
+const EVERY_MANIFESTS = 64
+
+/**
+ * True if a leader should collect garbage once, though it may not have led for long: where commands lead for a moment, one after the other,
+ * nobody ever leads for an hour. `found` is the manifest that it began with. Nothing is asked of the store for it: garbage is made by
+ * publishing, so it is due if the last publish before this leader was an hour ago, or when numbers pass the next round one.
+ */
+export function isCollectionDue(found: Manifest, manifest: Manifest, nowMs: number): boolean {
+  const { last_processed_at } = found.watermarks
+  if (last_processed_at !== null && nowMs - toMs(last_processed_at) >= HOUR_MS) return true
+  return Math.floor(manifest.number / EVERY_MANIFESTS) > Math.floor(found.number / EVERY_MANIFESTS)
+}
+
+/** What such a leader deletes at most, and for how long: its user waits for it. The next one goes on. */
+export const BRIEF_COLLECTION: CollectionLimit = { deletes: 2_000, ms: 1_000 }
 
 /**
  * Removes what no kept manifest names: superseded files, orphans of compactors that died or were overtaken, history
@@ -63,21 +87,35 @@ export async function collectGarbage(options: GarbageOptions): Promise<GarbageRe
   await checkLeads(options.lease)
   // The boundary first, durably: a paused compactor that then creates a manifest at a freed number will notice.
   if (dropped.length > 0) await store.create(paths.boundary(oldest.number), new Uint8Array())
-  for (const number of dropped) await store.delete(paths.manifest(number))
-  const files = await collectFiles(options, paths, kept, newest)
+  const mayDelete = allowance(options)
+  let manifests = 0
+  // The oldest first: those that are left are below the boundary.
+  for (const number of dropped.toReversed()) {
+    if (!mayDelete()) break
+    await store.delete(paths.manifest(number))
+    manifests += 1
+  }
+  const files = await collectFiles(options, paths, { kept, newest, mayDelete })
   await collectBoundaries(store, paths, oldest.number)
-  return { manifests: dropped.length, files, boundary: oldest.number }
+  return { manifests, files, boundary: oldest.number }
+}
+
+/** Asked before each delete. */
+function allowance({ limit, clock }: GarbageOptions): () => boolean {
+  if (limit === undefined) return () => true
+  const until = clock.monotonic() + limit.ms
+  let left = limit.deletes
+  return () => left-- > 0 && clock.monotonic() < until
 }
 
 function unlessDamaged(error: unknown): undefined {
-  if (!isServoError(error, 'corrupt') || error.code === 'unknown_format') throw error
+  if (!isServoError(error, 'corrupt')) throw error
 }
 
 async function collectFiles(
   { store, registry }: GarbageOptions,
   paths: Paths,
-  kept: readonly Manifest[],
-  newest: Manifest,
+  { kept, newest, mayDelete }: { kept: readonly Manifest[]; newest: Manifest; mayDelete: () => boolean },
 ): Promise<number> {
   const live = new Set(kept.flatMap((manifest) => [...directFiles(manifest)].map((file) => file.path)))
   let removed = 0
@@ -92,6 +130,7 @@ async function collectFiles(
       const publish = numberOf(path)
       // A file beyond the newest publish known here may be about to be named by a manifest. A file without a number is not ours.
       if (!(publish >= from && publish <= last) || isLive(path)) continue
+      if (!mayDelete()) return
       await store.delete(path)
       removed += 1
     }
@@ -115,7 +154,7 @@ async function collectFiles(
     for await (const { path } of store.list(folder)) {
       if (Number.isNaN(numberOf(path))) continue
       // Files carry the publish that made them: those of the last entry may have been merged when the next one had begun.
-      if (numberOf(path) >= expired && path !== last?.tables[table.name]?.path) break
+      if ((numberOf(path) >= expired && path !== last?.tables[table.name]?.path) || !mayDelete()) break
       await store.delete(path)
       removed += 1
     }

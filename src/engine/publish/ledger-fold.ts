@@ -14,7 +14,7 @@ import { missingSegments } from '../ledger/missing-segments.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
 import type { Segment } from '../ledger/segment.ts'
 import { SeenSegments, type Sequence } from '../ledger/sequence.ts'
-import type { LastSegments, Manifest } from '../manifest/manifest.ts'
+import { type LastSegments, type Manifest, type NewestEvent, newestEventIn } from '../manifest/manifest.ts'
 import { segmentUlid } from '../paths.ts'
 import type { ColdStore } from '../sorted/cold-store.ts'
 import type { Fence } from './fence.ts'
@@ -58,13 +58,17 @@ export class LedgerFold {
   #hasLooked = false
   /** Segments that are deleted because they are packed. Their folders are watched, and a file that goes looks like one that comes. */
   #leaving: ReadonlySet<string> = new Set()
+  readonly #refused = new Set<string>()
   /** The segments folded since the last manifest, until they were searched for gaps. */
   #arrived: SeenSegments | undefined = new SeenSegments()
+  /** The event that stands last in order, of all that were ever folded. */
+  newest: NewestEvent | undefined
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
     this.#parts = parts
     this.#eventFold = new EventFold(parts.registry, parts.state)
     this.#folded = new FoldedSegments(parts.ledger.store, manifest)
+    this.newest = newestEventIn(manifest)
   }
 
   /** Segments folded and not published yet. */
@@ -96,6 +100,11 @@ export class LedgerFold {
   /** These segments are folded and packed, and are deleted from now on. */
   leave(ulids: readonly string[]): void {
     this.#leaving = new Set(ulids)
+  }
+
+  /** These segments belong to another ledger: nothing folds them here. */
+  refuse(ulids: Iterable<string>): void {
+    for (const ulid of ulids) this.#refused.add(ulid)
   }
 
   /** A base is published: what lies in settled days can be read again from its recorded order. */
@@ -151,12 +160,12 @@ export class LedgerFold {
   }
 
   /**
-   * Folds events that have no segment yet. `also` is given their verdicts and may return more events, which are folded in the same turn,
+   * Folds events that have no segment yet. `also` is given their verdicts, and the events, and may return more, which are folded in the same turn,
    * so that nothing comes between. The caller hands in the segment with `record` when it is complete, and publishing waits for it.
    */
   async foldAhead(
     events: readonly CheckedEvent[],
-    also: (verdicts: Map<string, Verdict>) => readonly CheckedEvent[],
+    also: (verdicts: Map<string, Verdict>, folded: readonly CheckedEvent[]) => readonly CheckedEvent[],
   ): Promise<void> {
     const { state, cold, fence, turn } = this.#parts
     await turn.run(async () => {
@@ -168,7 +177,7 @@ export class LedgerFold {
         const verdicts = new Map<string, Verdict>()
         for (const { event } of next) verdicts.set(event.event_id, this.#fold(event))
         this.#eventFold.forgetTrusted()
-        next = also(verdicts)
+        next = also(verdicts, next)
         if (next.length === 0) return
       }
     })
@@ -201,7 +210,7 @@ export class LedgerFold {
 
   /** Folds the segments among these paths. */
   async applyPaths(paths: readonly string[]): Promise<void> {
-    const fresh = await this.#folded.fresh(ulidsOf(paths))
+    const fresh = await this.#folded.fresh(ulidsOf(paths).filter((ulid) => !this.#refused.has(ulid)))
     for (let start = 0; start < fresh.length; start += READ_AHEAD) {
       const segments = await Promise.all(fresh.slice(start, start + READ_AHEAD).map((ulid) => this.#read(ulid)))
       await this.apply(segments.filter((segment) => segment !== undefined))
@@ -239,6 +248,7 @@ export class LedgerFold {
   }
 
   #fold(event: Envelope): Verdict {
+    if (this.newest === undefined || event.event_id > this.newest.event_id) this.newest = event
     try {
       return this.#eventFold.fold(event)
     } catch (error) {

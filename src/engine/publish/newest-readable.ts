@@ -88,7 +88,6 @@ async function readableLater<T>(read: () => Promise<T>, path: string, found: Dam
 }
 
 function note(error: unknown, path: string, found: Damage[]): void {
-  // What a newer version wrote is not damaged, and must not be passed over.
-  if (!isServoError(error, 'corrupt') || error.code === 'unknown_format') throw error
+  if (!isServoError(error, 'corrupt')) throw error
   found.push({ path, message: messageOf(error) })
 }

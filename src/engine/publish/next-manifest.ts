@@ -7,6 +7,7 @@ import {
   type DayRange,
   MANIFEST_FORMAT,
   type Manifest,
+  newestOf,
   type OrderEntry,
   type OrderedPublish,
   orderedDelta,
@@ -18,7 +19,7 @@ import type { FileSet } from './file-set.ts'
 
 /** The next manifest with everything but the files. */
 export function nextManifest(
-  { manifest, epoch, compactor, publishedAt, events, scope, days }: DraftInput,
+  { manifest, epoch, compactor, publishedAt, events, newestEvent, scope, days }: DraftInput,
   published: readonly Sequenced[],
 ): Manifest {
   const { watermarks, writers = {} } = manifest
@@ -46,6 +47,7 @@ export function nextManifest(
       last_processed_at: publishedAt,
       segments: watermarks.segments + segments.length,
       events: watermarks.events + events,
+      ...(newestEvent !== undefined && { newest_event: newestOf(newestEvent) }),
     },
   }
 }

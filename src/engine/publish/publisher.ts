@@ -1,13 +1,15 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS, toMs } from '../../lib/time.ts'
 import { type Transitions, transition } from '../../lib/transitions.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
+import type { Manifest } from '../manifest/manifest.ts'
 import type { Compactor } from './compactor.ts'
+import { BRIEF_COLLECTION, type CollectionLimit, isCollectionDue } from './garbage.ts'
 
 export interface PublisherOptions {
   readonly compactor: Compactor
   readonly clock: AlarmClock
-  /** Removes what no kept manifest names; called about once an hour while there is something to publish. */
-  readonly collect: () => Promise<unknown>
+  /** Removes what no kept manifest names, up to a limit; called about once an hour while there is something to publish. */
+  readonly collect: (limit?: CollectionLimit) => Promise<unknown>
   /** Packs some of the ledger; false if nothing is left to pack for now. */
   readonly pack?: () => Promise<boolean>
   readonly onError: (error: unknown) => void
@@ -15,6 +17,16 @@ export interface PublisherOptions {
   readonly delayMs?: number
   /** Called when much has happened and then nothing for a while: everything is published and merged, and memory can be given back. */
   readonly onQuiet?: (() => void) | undefined
+  /** Called after each publish that wrote something, or failed. */
+  readonly onPublished?: (published: Published) => void
+}
+
+export interface Published {
+  readonly ok: boolean
+  /** How long it took. */
+  readonly ms: number
+  /** How long the oldest event in it was durable before the tables showed it, of those that may not wait; undefined without such. */
+  readonly lagMs: number | undefined
 }
 
 /** What can wait is in the tables after this time though nothing else happens: a start reads only so many segments again. */
@@ -68,17 +80,22 @@ export class Publisher {
   #notBefore = 0
   #publishes = 0
   #collectedAt: number
+  /** The manifest that this process began with, until it has collected. */
+  #found: Manifest | undefined
   #packedAt: number
   /** How long to wait before the next step of packing; undefined while nothing is left to pack. */
   #packAfterMs: number | undefined
   /** When something became durable last. */
   #noticedAt = 0
+  /** When the oldest event became durable that no table shows, of those that may not wait. */
+  #behindSince: number | undefined
   /** Events published since it was quiet. */
   #sinceQuiet = 0
 
   constructor(options: PublisherOptions) {
     this.#options = options
     this.#collectedAt = options.clock.monotonic()
+    this.#found = options.compactor.manifest
     this.#packedAt = this.#collectedAt
   }
 
@@ -87,6 +104,7 @@ export class Publisher {
     const { clock, delayMs = SECOND_MS } = this.#options
     const now = clock.monotonic()
     this.#noticedAt = now
+    if (!canWait) this.#behindSince ??= now
     this.#schedule(canWait ? Math.max(now + MAX_WAIT_MS, this.#notBefore) : this.#turn(now + delayMs))
   }
 
@@ -166,28 +184,40 @@ export class Publisher {
   }
 
   async #publish(kind?: 'base'): Promise<void> {
-    const { compactor, clock, onError } = this.#options
-    const before = compactor.manifest.base.publish
+    const { compactor, clock, onError, onPublished } = this.#options
+    const before = compactor.manifest
     const started = clock.monotonic()
+    // Whatever becomes durable from now on may be in the next publish only.
+    const behindSince = this.#behindSince
+    this.#behindSince = undefined
+    let ended: number | undefined
     try {
       this.#sinceQuiet += compactor.fold.unpublishedEvents
       await compactor.publish(kind === undefined ? {} : { kind })
-      const ended = clock.monotonic()
+      ended = clock.monotonic()
+      const lagMs = behindSince === undefined ? undefined : ended - behindSince
+      if (compactor.manifest.publish !== before.publish) onPublished?.({ ok: true, ms: ended - started, lagMs })
       // The first publish takes longer than any other, because code is loaded and compiled.
       if (this.#publishes > 0) this.#notBefore = ended + SHARE * (ended - started)
       this.#publishes += 1
       await this.#pack()
-      if (compactor.manifest.base.publish !== before) await this.#collect()
+      await this.#collect(compactor.manifest.base.publish !== before.base.publish)
     } catch (error) {
+      if (ended === undefined) {
+        this.#behindSince = behindSince
+        onPublished?.({ ok: false, ms: clock.monotonic() - started, lagMs: undefined })
+      }
       onError(error)
     }
   }
 
-  async #collect(): Promise<void> {
-    const { clock, collect } = this.#options
-    if (clock.monotonic() - this.#collectedAt < HOUR_MS) return
+  async #collect(isMerged: boolean): Promise<void> {
+    const { compactor, clock, collect } = this.#options
+    const isFirst = this.#found !== undefined && isCollectionDue(this.#found, compactor.manifest, clock.now())
+    if (!isFirst && (!isMerged || clock.monotonic() - this.#collectedAt < HOUR_MS)) return
+    this.#found = undefined
     this.#collectedAt = clock.monotonic()
-    await collect()
+    await collect(isFirst ? BRIEF_COLLECTION : undefined)
   }
 
   /** One step, if nothing else is to be done, or if that has not been so for a while. */

@@ -7,7 +7,7 @@ import { query } from '../../adapters/duckdb/read-only-query.ts'
 import { canonicalJson } from '../../lib/json.ts'
 import { toIso } from '../../lib/time.ts'
 import { type Column, type ColumnKind, type Columns, col } from '../../model/column.ts'
-import { type AnyRow, defineTable, type MergeGroup, type Table } from '../../model/table.ts'
+import { type AnyRow, defineTable, type MergeGroup, type PickedBy, type Table } from '../../model/table.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
 import { encodeTableRows } from '../parquet/parquet.ts'
 import { fileList, layerQuery, tableQuery } from './tables.ts'
@@ -78,15 +78,20 @@ const anyTable: fc.Arbitrary<Table> = fc
     picks: fc.array(fc.constantFrom('largest' as const, 'smallest' as const), { minLength: 3, maxLength: 3 }),
     picking: fc.array(fc.boolean(), { minLength: kinds.length, maxLength: kinds.length }),
     byVersion: fc.integer({ min: -1, max: 2 }),
+    /** One time in the place of another. */
+    isPaired: fc.boolean(),
   })
-  .map(({ owners, picks, picking, byVersion }) => {
+  .map(({ owners, picks, picking, byVersion, isPaired }) => {
     const columns: Record<string, Column> = { id: col.string('Id.'), part: col.int('Part.') }
+    columns['ordered'] = col.optional(col.timestamp('Any.'))
+    const time = `c${kinds.indexOf('timestamp')}`
+    const pair = (name: string): PickedBy => (isPaired && name === time ? ['ordered', name] : name)
     kinds.forEach((kind, i) => {
       columns[`c${i}`] = col.optional({ kind, nullable: false, doc: 'Any.' })
     })
     const merge = picks.flatMap((pick, group): MergeGroup[] => {
       const mine = kinds.map((_, i) => i).filter((i) => owners[i] === group)
-      const by = [...mine.filter((i) => picking[i]).map((i) => `c${i}`), ...(byVersion === group ? ['row_version'] : [])]
+      const by = [...mine.filter((i) => picking[i]).map((i) => pair(`c${i}`)), ...(byVersion === group ? ['row_version'] : [])]
       return by.length === 0 ? [] : [{ pick, by, columns: mine.map((i) => `c${i}`) }]
     })
     return defineTable({
@@ -101,6 +106,7 @@ const anyTable: fc.Arbitrary<Table> = fc
 const anyRow = fc.record({
   id: fc.constantFrom('x', 'y', '\uE000', '\u{1F600}'),
   part: fc.constantFrom(-1, 7),
+  ordered: fc.oneof(fc.constant(null), cell.timestamp),
   ...Object.fromEntries(kinds.map((kind, i) => [`c${i}`, fc.oneof(fc.constant(null), cell[kind], cell[kind])])),
   row_version: text,
 })

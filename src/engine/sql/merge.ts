@@ -1,5 +1,5 @@
 import { quoteName, quoteText } from '../../lib/sql/sql-text.ts'
-import type { MergeGroup, Table } from '../../model/table.ts'
+import type { MergeGroup, PickedBy, Table } from '../../model/table.ts'
 import { firstOfKey, mergePlan } from '../fold/row-merge.ts'
 import { columnList, onKeys } from './text.ts'
 
@@ -56,13 +56,15 @@ function rankKey(table: Table, group: MergeGroup): string {
   const picked = group.by.flatMap((name) =>
     orderTerms(table, name).map((term) => [term, group.pick === 'largest' ? 'DESC' : 'ASC']),
   )
+  // Of two columns in the place of one, the one that was not looked at may differ still.
   const contents = group.columns.filter((name) => !group.by.includes(name))
   const tied = contents.flatMap((name) => orderTerms(table, name).map((term) => [term, 'DESC']))
   return `create_sort_key(${[...picked, ...tied].map(([term, direction]) => `${term}, '${direction} NULLS LAST'`).join(', ')})`
 }
 
 /** What to compare, one after the other, to compare a column as JavaScript does. */
-function orderTerms(table: Table, name: string): string[] {
+function orderTerms(table: Table, name: PickedBy): string[] {
+  if (typeof name !== 'string') return [`coalesce(${columnList(name)})`]
   const column = quoteName(name)
   switch (table.stored[name]?.kind) {
     case 'string':

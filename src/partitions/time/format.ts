@@ -1,4 +1,4 @@
-import { dateOf, dayNumber, firstDayOf, isoWeek, isoWeekStart, weekdayOf } from '../../lib/calendar.ts'
+import { type CalendarDate, dateOf, dayNumber, firstDayOf, isoWeek, isoWeekStart, weekdayOf } from '../../lib/calendar.ts'
 import { itemAt } from '../../lib/collections/item-at.ts'
 import { ServoError } from '../../lib/error.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
@@ -16,7 +16,9 @@ const months = ['January', 'February', 'March', 'April', 'May', 'June']
 months.push('July', 'August', 'September', 'October', 'November', 'December')
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 const short = (names: readonly string[]) => names.map((name) => name.slice(0, 3))
-const pad = (value: number, width = 2) => String(value).padStart(width, '0')
+/** A key of a minute has five numbers, and a selection may read a million keys. */
+const twoDigits = Array.from({ length: 100 }, (_, value) => String(value).padStart(2, '0'))
+const pad = (value: number, width = 2) => (width === 2 ? twoDigits[value] : undefined) ?? String(value).padStart(width, '0')
 
 interface Directive {
   readonly pattern: string
@@ -32,16 +34,23 @@ const name = (names: readonly string[], fieldOf: (wallMs: number) => number): Di
   write: (wallMs) => itemAt(names, fieldOf(wallMs)),
 })
 const day = (wallMs: number) => Math.floor(wallMs / DAY_MS)
-const month = (wallMs: number) => dateOf(day(wallMs)).month
+/** The fields of a key are of one day, and so are those of most keys in a row. */
+let latest = { day: 0, date: dateOf(0) }
+function date(wallMs: number): CalendarDate {
+  const number = day(wallMs)
+  if (latest.day !== number) latest = { day: number, date: dateOf(number) }
+  return latest.date
+}
+const month = (wallMs: number) => date(wallMs).month
 const weekday = (wallMs: number) => weekdayOf(day(wallMs))
 
 const directives: Readonly<Record<string, Directive>> = {
-  Y: number(4, (ms) => dateOf(day(ms)).year),
+  Y: number(4, (ms) => date(ms).year),
   m: number(2, month),
-  d: number(2, (ms) => dateOf(day(ms)).day),
-  H: number(2, (ms) => new Date(ms).getUTCHours()),
-  M: number(2, (ms) => new Date(ms).getUTCMinutes()),
-  S: number(2, (ms) => new Date(ms).getUTCSeconds()),
+  d: number(2, (ms) => date(ms).day),
+  H: number(2, (ms) => Math.floor(ms / HOUR_MS) - 24 * day(ms)),
+  M: number(2, (ms) => Math.floor(ms / MINUTE_MS) - 60 * Math.floor(ms / HOUR_MS)),
+  S: number(2, (ms) => Math.floor(ms / SECOND_MS) - 60 * Math.floor(ms / MINUTE_MS)),
   j: number(3, (ms) => day(ms) - firstDayOf(dateOf(day(ms)).year) + 1),
   G: number(4, (ms) => isoWeek(day(ms)).year),
   V: number(2, (ms) => isoWeek(day(ms)).week),
@@ -88,7 +97,9 @@ export class TimeFormat {
   }
 
   write(wallMs: number, offsetMs: number): string {
-    return this.parts.map((part) => (typeof part === 'string' ? part : part.write(wallMs, offsetMs))).join('')
+    let text = ''
+    for (const part of this.parts) text += typeof part === 'string' ? part : part.write(wallMs, offsetMs)
+    return text
   }
 
   /** The first moment that is written like this; undefined for other text and for dates that are not on the calendar. */

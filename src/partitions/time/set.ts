@@ -1,6 +1,6 @@
 import { DAY_MS, toIso } from '../../lib/time.ts'
 import type { TimePartitions } from '../definition.ts'
-import { keysOf, within } from '../key-list.ts'
+import { within } from '../key-list.ts'
 import type { KeyProblem, PartitionSet } from '../partition-set.ts'
 import type { TimeDefinition, TimeWindow, TimeWindows } from './windows.ts'
 
@@ -38,7 +38,7 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
     at: (position) => windows.at(within(position, count)).key,
     positionOf,
     has: (key) => positionOf(key) !== undefined,
-    keys: (from, to) => keysOf(set, from, to),
+    keys: (from = 0, to = count) => windows.keys(Math.max(0, from), Math.min(to, count)),
     problemOf: (key) => (set.has(key) ? undefined : timeProblem(key)),
     dimensions: [],
     axis,

@@ -40,8 +40,10 @@ describe('what Dagster has', () => {
   test.each(rows.filter(({ note }) => note === undefined).map((row) => [row.name, row] as const))(
     '[shared tables] %s',
     (_, row) => {
-      const windows = existing(timeWindows(defined(row)), row.now)
+      const all = timeWindows(defined(row))
+      const windows = existing(all, row.now)
       expect(windows.map(({ key }) => key)).toEqual(row.keys)
+      expect([...all.keys(0, windows.length)]).toEqual(row.keys)
       expect(windows.map(({ startMs, endMs }) => [startMs, endMs])).toEqual(
         row.windows.map(([start, end]) => [at(start), at(end)]),
       )

@@ -24,6 +24,8 @@ export interface TimeWindows {
   at(position: number): TimeWindow
   /** The same; undefined beyond the years that are counted. */
   find(position: number): TimeWindow | undefined
+  /** Keys of positions `from` up to, and without, `to`, which must exist; a million in a row cost less than as many answers. */
+  keys(from: number, to: number): IterableIterator<string>
   /** Position of the last window that is counted, in the year 2199. */
   last(): number
   /** Position of the window with this key; undefined if no window, past or future, has it. */
@@ -82,6 +84,15 @@ class Windows implements TimeWindows {
     if (window !== undefined) return window
     const hint = `Positions are whole numbers from 0 on, up to the last window before the year ${LAST_YEAR + 1}.`
     throw badWindow(`there is no window at position ${position}`, hint, { position })
+  }
+
+  *keys(from: number, to: number): IterableIterator<string> {
+    const { starts } = this.checked
+    let startMs = from < to ? this.at(from).startMs : undefined
+    for (let position = from; startMs !== undefined && position < to; position++) {
+      yield this.keyOf(startMs)
+      startMs = starts.next(startMs + 1)
+    }
   }
 
   positionOf(key: string): number | undefined {

@@ -240,7 +240,7 @@ describe('metadata', () => {
       first: 1,
       big: '1',
       when: '1970-01-01T00:00:00.000Z',
-      circle: '[object Object]',
+      circle: { self: '[circular]' },
       none: null,
       ratio: ['NaN'],
       half: 'a\ufffd',

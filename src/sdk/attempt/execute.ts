@@ -12,6 +12,7 @@ import { invalid, show } from '../invalid.ts'
 import { KeyChanges } from '../partitions/key-changes.ts'
 import { openPartition, type PartitionText } from '../partitions/partition-key.ts'
 import type { AnyPartitions, DynamicPartitions } from '../partitions/partitions.ts'
+import { membersOf } from '../shown-fields.ts'
 import { type Failing, failureOf } from './failure-report.ts'
 import { checkedMetadata, checkFailure, jsonOf, runChecks } from './findings.ts'
 import { loadInputs } from './inputs.ts'
@@ -75,7 +76,8 @@ export async function executeAsset(asset: AnyAsset, attempt: Attempt): Promise<E
     attempt.signal.throwIfAborted()
     const made = declaration.kind === 'table' ? await makeTable(asset, given, attempt) : await makeValue(asset, given, attempt)
     const metadata = await checkedMetadata(asset.key, options.metadata, facts)
-    await runChecks(options.checks ?? {}, made.value, attempt.signal, checks)
+    const throwing = { describing: failing.describing, warn: (text: string) => attempt.log.warn(text) }
+    await runChecks(options.checks ?? {}, made.value, attempt.signal, checks, throwing)
     const error = checkFailure(asset.key, checks)
     // A value that did not pass is no asset's value: whoever looks into the failure finds it in a file.
     const isHeld = error !== undefined && made.written?.value !== undefined
@@ -134,7 +136,7 @@ async function contextOf(
     runId: attempt.runId,
     signal: attempt.signal,
     log: attempt.log,
-    metadata: (more: object) => void Object.assign(facts, more),
+    metadata: (more: object) => void Object.assign(facts, Object.fromEntries(membersOf(Object(more)))),
     dataVersion: (version: unknown) => {
       reported.dataVersion = checkedVersion(key, version)
     },

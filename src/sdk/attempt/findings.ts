@@ -1,8 +1,11 @@
+import { errorLines } from '../../contract/error-detail.ts'
 import { checkState, namedFinding, type ReportedCheck } from '../../contract/reported-check.ts'
 import { messageOf, ServoError } from '../../lib/error.ts'
 import { wellFormed } from '../../lib/text/well-formed.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
+import { type DescribingErrors, describeError } from '../described-error.ts'
 import { invalid } from '../invalid.ts'
+import { membersOf, plainFields } from '../shown-fields.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 
 export async function checkedMetadata(
@@ -23,18 +26,21 @@ export async function checkedMetadata(
 /** Facts are for people and must not fail an attempt: values that JSON cannot hold become text. */
 export function jsonOf(facts: unknown): Record<string, unknown> {
   if (typeof facts !== 'object' || facts === null) return {}
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name.toWellFormed(), plainValue(value)]))
+  return Object.fromEntries(membersOf(facts).map(([name, value]) => [name.toWellFormed(), plainValue(value)]))
 }
 
 const isNoJsonNumber = (value: unknown): boolean =>
   typeof value === 'bigint' || (typeof value === 'number' && !Number.isFinite(value))
 
 function plainValue(value: unknown): unknown {
-  try {
-    const text = JSON.stringify(value, (_, member: unknown) => (isNoJsonNumber(member) ? String(member) : member))
+  const asJson = (given: unknown): unknown => {
+    const text = JSON.stringify(given, (_, member: unknown) => (isNoJsonNumber(member) ? String(member) : member))
     return text === undefined ? null : wellFormed(JSON.parse(text))
+  }
+  try {
+    return asJson(value)
   } catch {
-    return String(value).toWellFormed()
+    return asJson(plainFields(value))
   }
 }
 
@@ -52,11 +58,18 @@ export function checkFailure(key: string, checks: readonly ReportedCheck[]): Ser
   })
 }
 
+/** What a check threw that only warns is logged: nothing else shows where it was. */
+interface ThrowingChecks {
+  readonly describing: DescribingErrors
+  readonly warn: (text: string) => void
+}
+
 export async function runChecks(
   checks: Checks<unknown>,
   value: unknown,
   signal: AbortSignal,
   results: ReportedCheck[],
+  { describing, warn }: ThrowingChecks,
 ): Promise<void> {
   for (const [name, check] of Object.entries(checks)) {
     signal.throwIfAborted()
@@ -69,6 +82,10 @@ export async function runChecks(
       const failed: ReportedCheck = { name, ok: false, severity, metadata: { error: messageOf(error) } }
       thrownBy.set(failed, error)
       results.push(failed)
+      if (severity === 'warn') {
+        const { message, ...detail } = describeError(error, describing)
+        warn([`check ${name} threw`, ...errorLines(message, detail)].join('\n'))
+      }
     }
   }
 }

@@ -11,6 +11,7 @@ import { invalid, show } from '../invalid.ts'
 import type { PartitionText } from '../partitions/partition-key.ts'
 import { isRanges } from '../partitions/ranges.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
+import { describeShape } from './describe-shape.ts'
 import { findMisfit } from './not-json.ts'
 
 export interface MakeOptions {
@@ -46,7 +47,7 @@ export async function makeValue(asset: AnyAsset, given: object, { store, signal 
   if (isRanges(partitions))
     throw invalid(
       'range_value',
-      `${asset.key} materializes ranges but returned ${show(value)}: Servo cannot split a value by partition`,
+      `${asset.key} materializes ranges but returned ${describeShape(value)}: Servo cannot split a value by partition`,
       'Store the data yourself and return nothing, or remove ranges().',
     )
   if (io === undefined) return { value, written: await store.writeJson(jsonText(asset.key, value)) }
@@ -73,7 +74,7 @@ export async function makeTable(asset: AnyAsset, given: object, attempt: MakeOpt
   if (!isIterable(rows))
     throw invalid(
       'not_rows',
-      `table ${asset.key} must return rows, not ${show(rows)}`,
+      `table ${asset.key} must return rows, not ${describeShape(rows)}`,
       'Return an array of rows, or any iterable.',
     )
   return keepRows(asset, rows, asset.key, attempt)

@@ -150,6 +150,25 @@ describe('materialize', () => {
     ])
     const value = asset('value', { partitions: ranges(day), run: (() => 1) as unknown as () => void })
     expect((await materialize(value, { partition: ['2025-01-01'] })).error).toMatchObject({ code: 'range_value' })
+    // The message is recorded for good: it says what the value is, and nothing of what is in it.
+    const secret = { card: '4111', of: 'ada' }
+    const shapes: [unknown, string][] = [
+      [secret, 'an object with 2 members'],
+      [[secret], 'a list of 1 item'],
+      ['4111', 'text of 4 characters'],
+      [4111, 'a number'],
+      [new Map([['card', '4111']]), 'an object of the class Map'],
+      [null, 'null'],
+    ]
+    for (const [returned, shape] of shapes) {
+      const ranged = asset('ranged', { partitions: ranges(day), run: (() => returned) as unknown as () => void })
+      const { error } = await materialize(ranged, { partition: ['2025-01-01'] })
+      expect(error).toMatchObject({ message: expect.stringContaining(`returned ${shape}: Servo cannot split`) })
+    }
+    const rows = table('rows', { schema: z.object({ a: z.string() }), run: (() => secret) as unknown as () => [] })
+    expect((await materialize(rows)).error).toMatchObject({
+      message: 'table rows must return rows, not an object with 2 members',
+    })
   })
 
   test('sends values through their io', async () => {

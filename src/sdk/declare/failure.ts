@@ -32,6 +32,11 @@ export function retryAfterMs(error: unknown): number | undefined {
 }
 
 function markOf(error: unknown): object {
-  const found = typeof error === 'object' && error !== null && mark in error ? error[mark] : undefined
-  return typeof found === 'object' && found !== null ? found : {}
+  try {
+    const found = typeof error === 'object' && error !== null && mark in error ? error[mark] : undefined
+    return typeof found === 'object' && found !== null ? { ...found } : {}
+  } catch {
+    // An error of user code may throw when it is looked at.
+    return {}
+  }
 }

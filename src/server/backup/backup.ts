@@ -1,12 +1,14 @@
-import { mkdir } from 'node:fs/promises'
-import { relative, resolve } from 'node:path'
-import { type CopyReport, copyState } from '../../engine/backup/copy-state.ts'
+import { mkdir, readdir, realpath } from 'node:fs/promises'
+import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { orchestration } from '../../domain/index.ts'
+import { type BackupReport, backUp } from '../../engine/backup/back-up.ts'
+import { type BackupRecord, newRecord, RECORD, readList, readRecord, writeRecord } from '../../engine/backup/backup-record.ts'
+import { recordedStore } from '../../engine/backup/recorded-store.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
-import { toIso } from '../../lib/time.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
 import { copierOf, folderStore, leaseOf, secretsFile } from '../components.ts'
-import { newRecord, readRecord, writeRecord } from './backup-record.ts'
 
 export interface BackupOptions {
   readonly servoDir: string
@@ -15,64 +17,83 @@ export interface BackupOptions {
   readonly dir: string
   readonly prune: boolean
   readonly clock: Clock
+  /** Checks the new backup, before it takes the place of the one before; throws if it is damaged. */
+  readonly check?: (backup: ObjectStore) => Promise<void>
 }
 
 /** Backs up a workspace that may be in use. What the backup has already is not copied again. */
-export async function backUp({ servoDir, scope, dir, prune, clock }: BackupOptions): Promise<CopyReport> {
+export async function backUpFolder({ servoDir, dir, ...options }: BackupOptions): Promise<BackupReport> {
   const to = resolve(dir)
-  refuseWithin(resolve(servoDir), to)
-  await readRecord(to)
+  await refuseWithin(resolve(servoDir), to)
+  await recordIn(to)
   await mkdir(to, { recursive: true, mode: 0o700 })
   return await alone(to, async () => {
-    const before = await readRecord(to)
-    if (before !== undefined && (before.tenant_id !== scope.tenant_id || before.workspace_id !== scope.workspace_id)) {
-      throw new ServoError(
-        'conflict',
-        'another_workspace',
-        `${dir} holds a backup of ${before.tenant_id}/${before.workspace_id}`,
-        {
-          hint: 'Name another folder: each workspace has its own.',
-        },
-      )
-    }
-    if (before === undefined) await writeRecord(to, newRecord(scope))
-    const report = await copyAll({ from: servoDir, to, scope, prune })
-    const { manifest, segments, last_segment } = report
-    await writeRecord(to, { ...newRecord(scope), made_at: toIso(clock.now()), manifest, segments, last_segment })
-    return report
+    const store = folderStore(to)
+    // From now on the folder is known as one of backups, also if this one does not get to its end.
+    if ((await recordIn(to)) === undefined) await writeRecord(store, newRecord(options.scope))
+    return await backUp({
+      ...options,
+      from: folderStore(servoDir),
+      to: store,
+      files: copierOf(servoDir, to),
+      registry: orchestration,
+      // Without them, runs that were asked for by a key are not recognised.
+      besides: [relative(servoDir, secretsFile(servoDir))],
+    })
   })
 }
 
-interface CopyOptions {
-  readonly from: string
-  readonly to: string
-  readonly scope: Scope
-  readonly prune?: boolean
+/** The record of a folder; undefined if the folder is empty or does not exist. Refuses a folder with anything else in it. */
+export async function recordIn(dir: string): Promise<BackupRecord | undefined> {
+  const record = await readRecord(folderStore(dir))
+  if (record !== undefined) return record
+  const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw new ServoError('unavailable', 'folder_unreadable', `${dir} cannot be read: ${error.message}`, {
+      hint: 'Name a folder of your own.',
+      cause: error,
+    })
+  })
+  // A first backup that was interrupted before it wrote its record.
+  if (names.every((name) => name === '.tmp' || name === 'lease')) return undefined
+  throw new ServoError('conflict', 'not_a_backup', `${dir} holds other files, and no backup`, {
+    hint: 'Name a new or empty folder, or one that servo backup made.',
+  })
 }
 
-/** Copies a workspace of one folder to another, with the secrets of the folder. */
-export async function copyAll({ from, to, scope, prune = false }: CopyOptions): Promise<CopyReport> {
-  const files = copierOf(from, to)
-  // Before the rest: without them, runs that were asked for by a key are not recognised.
-  await files.copy(relative(from, secretsFile(from)))
-  return await copyState({ from: folderStore(from), to: folderStore(to), scope, files, prune })
+/** What a restore would take from a folder; undefined if the folder is no backup, such as the state of a project. */
+export async function backupIn(dir: string): Promise<ObjectStore | undefined> {
+  const store = folderStore(dir)
+  if ((await store.size(RECORD)) === undefined) return undefined
+  const record = await readRecord(store)
+  return record?.made_at == null ? undefined : recordedStore(store, (await readList(store, record)).files)
 }
 
-/** One process at a time writes or reads a backup. */
-export async function alone<T>(dir: string, work: () => Promise<T>): Promise<T> {
+/** One process at a time writes a backup. */
+async function alone<T>(dir: string, work: () => Promise<T>): Promise<T> {
   const held = await leaseOf(dir).claim({ name: `backup-${process.pid}`, term: 'brief' })
   if (!held.held) {
-    throw new ServoError('conflict', 'backup_in_use', `process ${held.leader.pid} is writing or reading this backup`, {
+    throw new ServoError('conflict', 'backup_in_use', `process ${held.leader.pid} is writing this backup`, {
       hint: 'Wait until it has ended, then try again.',
     })
   }
   return await work().finally(() => held.release())
 }
 
-function refuseWithin(servoDir: string, dir: string): void {
-  const down = relative(servoDir, dir)
-  if (down.startsWith('..') || resolve(down) === down) return
+async function refuseWithin(servoDir: string, dir: string): Promise<void> {
+  const down = relative(await realPathOf(servoDir), await realPathOf(dir))
+  if (down.startsWith('..') || isAbsolute(down)) return
   throw new ServoError('invalid', 'backup_within', `${dir} is inside the folder to back up`, {
     hint: 'Name a folder elsewhere, best on another disk.',
   })
+}
+
+/** Where a path leads, links followed; what does not exist yet is below a folder that does. */
+async function realPathOf(path: string): Promise<string> {
+  try {
+    return await realpath(path)
+  } catch {
+    const parent = dirname(path)
+    return parent === path ? path : join(await realPathOf(parent), basename(path))
+  }
 }

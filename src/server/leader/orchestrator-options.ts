@@ -2,6 +2,7 @@ import type { RequestRun } from '../../domain/automation/request-run.ts'
 import type { Conditions } from '../../domain/schedules/conditions.ts'
 import type { LoopOptions } from '../../engine/loop/loop-options.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
+import type { PublisherOptions } from '../../engine/publish/publisher.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import type { RemoteDispatchOptions } from './dispatch/remote-dispatch.ts'
@@ -39,5 +40,7 @@ export interface OrchestratorOptions {
   readonly onStopped?: (error: unknown) => void
   /** Called with errors that stop nothing. */
   readonly onTrouble?: (error: unknown) => void
+  /** Told of everything that is recorded and published, for counting. */
+  readonly measure?: Pick<LoopOptions, 'onRecorded'> & Pick<PublisherOptions, 'onPublished'>
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }

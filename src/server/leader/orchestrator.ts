@@ -3,7 +3,7 @@ import type { Limits } from '../../domain/dispatch/room.ts'
 import { orchestration } from '../../domain/index.ts'
 import { runs } from '../../domain/runs/runs.table.ts'
 import type { TaskRow } from '../../domain/tasks/tasks.table.ts'
-import { deposed, leads } from '../../engine/ledger/leading.ts'
+import { leads, lostLead } from '../../engine/ledger/leading.ts'
 import { Loop, type Submitted } from '../../engine/loop/loop.ts'
 import { Paths } from '../../engine/paths.ts'
 import { Publisher } from '../../engine/publish/publisher.ts'
@@ -15,7 +15,7 @@ import { CarriedRuns } from './carried-runs.ts'
 import { controllersOf } from './controllers.ts'
 import { CurrentGraph } from './current-graph.ts'
 import { damageFound } from './damage-found.ts'
-import { envelopeFor } from './dispatch/inputs.ts'
+import { envelopeFor, knownState } from './dispatch/inputs.ts'
 import { LocalDispatch } from './dispatch/local-dispatch.ts'
 import { RemoteDispatch } from './dispatch/remote-dispatch.ts'
 import { durableState, type Readable } from './durable-state.ts'
@@ -65,18 +65,8 @@ export class Orchestrator {
       clock,
       carries: (runId: string) => this.#carried.has(runId),
       rows: () => this.loop.compactor.state,
-      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) => {
-        const { compactor } = this.loop
-        return envelopeFor(
-          {
-            rows: compactor.state,
-            partitions: () => this.graph.partitions(),
-            lookup: (table, keys) => compactor.lookupAll(table, keys),
-          },
-          task,
-          dispatch,
-        )
-      },
+      envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) =>
+        envelopeFor(knownState(this.loop.compactor, this.graph), task, dispatch),
     }
     this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
     this.#dispatch = new LocalDispatch({
@@ -99,7 +89,7 @@ export class Orchestrator {
       onTrouble: (error) => options.onTrouble?.(error),
     })
     this.#sweeps = new Sweeps({ clock, timing: () => this.#timing, sweep: () => this.#sweep() })
-    lease.onLost(() => this.#stop(deposed()))
+    lease.onLost(() => this.#stop(lostLead(lease)))
   }
 
   static async open(options: OrchestratorOptions): Promise<Orchestrator> {
@@ -111,6 +101,10 @@ export class Orchestrator {
   get loop(): Loop {
     if (this.#loop === undefined) throw new Error('the orchestrator is not open')
     return this.#loop
+  }
+
+  get phase(): Phase {
+    return this.#phase
   }
 
   /** The state for questions: memory, or the durable state while memory may hold facts that were never written. */
@@ -187,15 +181,15 @@ export class Orchestrator {
     await this.loop.idle()
   }
 
-  /** Begins no further attempt, and waits for the running ones until the grace is over. */
-  async drain(graceMs: number): Promise<void> {
+  /** Begins no further attempt, and waits for the running ones, and for other work, until the grace is over. */
+  async drain(graceMs: number, others: () => number = () => 0): Promise<void> {
     this.#dispatch.drain()
     const { clock } = this.#options.components
     const until = clock.monotonic() + graceMs
     for (;;) {
       // Attempts that were decided before begin once they are durable, and count from then on.
       await this.loop.idle()
-      if (this.running === 0 || clock.monotonic() >= until) return
+      if (this.running + others() === 0 || clock.monotonic() >= until) return
       await clock.sleep(20)
     }
   }
@@ -247,13 +241,14 @@ export class Orchestrator {
         lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
         automation: automation && requestRun ? { requestRun, mayDecide, conditions } : undefined,
-        backfills: requestRun && { requestRun, mayDecide },
+        backfills: requestRun && { requestRun, mayDecide, automation: automation ?? false },
       }),
       reactors: [this.graph.reactor, ...this.#dispatch.reactors, ...this.remote.reactors, ...(this.#options.reactors ?? [])],
       onBroken: (error) => this.#broke(error),
       onDurable: (canWait) => this.#publisher?.noticed(canWait),
       onTrouble: (error) => this.#options.onTrouble?.(error),
       onFound: (damage) => this.#options.onTrouble?.(damageFound(damage)),
+      ...this.#options.measure,
       ...compaction,
     })
     // The orchestrator was closed while the loop opened.
@@ -264,6 +259,7 @@ export class Orchestrator {
       ...upkeepOf(components, loop, lease),
       onError: (error) => this.#publishFailed(error),
       onQuiet: this.#options.components.rest,
+      ...this.#options.measure,
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop

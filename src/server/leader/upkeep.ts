@@ -1,7 +1,7 @@
 import { orchestration } from '../../domain/index.ts'
 import type { Loop } from '../../engine/loop/loop.ts'
 import { Packer } from '../../engine/pack/packer.ts'
-import { collectGarbage } from '../../engine/publish/garbage.ts'
+import { type CollectionLimit, collectGarbage } from '../../engine/publish/garbage.ts'
 import type { HeldLease } from '../../ports/lease.ts'
 import type { Components } from '../components.ts'
 import { coldRowsOf } from './known-rows.ts'
@@ -22,5 +22,8 @@ export function upkeepOf({ store, scope, clock }: Components, loop: Loop, lease:
       return found
     },
   })
-  return { collect: () => collectGarbage(options), pack: () => packer.step() }
+  return {
+    collect: (limit?: CollectionLimit) => collectGarbage({ ...options, limit }),
+    pack: () => packer.step(),
+  }
 }

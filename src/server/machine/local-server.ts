@@ -20,8 +20,10 @@ import type { Feed } from '../leader/feed.ts'
 import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
 import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
+import { ServerMetrics } from '../metrics/server-metrics.ts'
 import { type Changed, Server } from '../server.ts'
 import { endOrphans } from './orphans.ts'
+import { measureProcess } from './process-metrics.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
 
@@ -77,6 +79,7 @@ interface Parts {
   readonly evaluations: EvaluationPool | undefined
   readonly marker: string
   readonly server: Server
+  readonly stopMeasuring: () => void
 }
 
 /** Until the project is loaded its limits are unknown, and nothing is dispatched. */
@@ -114,6 +117,7 @@ export class LocalServer {
   readonly #evaluations: EvaluationPool | undefined
   readonly #marker: string
   readonly #server: Server
+  readonly #stopMeasuring: () => void
   readonly #watcher = new CodeWatcher(() => this.#reload())
   /** One reload after the other: the later one has seen every change that the earlier one saw. */
   readonly #reloads = new Mutex()
@@ -126,6 +130,7 @@ export class LocalServer {
     this.#evaluations = parts.evaluations
     this.#marker = parts.marker
     this.#server = parts.server
+    this.#stopMeasuring = parts.stopMeasuring
   }
 
   /** Where it listens. */
@@ -175,8 +180,10 @@ export class LocalServer {
         : undefined
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
+      const metrics = new ServerMetrics()
       const server = await Server.open({
         components,
+        metrics,
         lease,
         secrets,
         instance,
@@ -190,7 +197,8 @@ export class LocalServer {
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
       })
-      local = new LocalServer(options, { size, pool, evaluations, marker, server })
+      const stopMeasuring = measureProcess(metrics.registry)
+      local = new LocalServer(options, { size, pool, evaluations, marker, server, stopMeasuring })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
       if (options.watch) await local.#watcher.add(projectDir)
@@ -206,10 +214,18 @@ export class LocalServer {
     }
   }
 
-  /** Ends everything: no process is left, and every accepted fact is durable. Attempts that ran are run again at the next start. */
-  close(): Promise<void> {
+  /** Begins nothing more, and waits for what runs here until the grace is over. It goes on answering. */
+  async drain(graceMs: number): Promise<void> {
+    await this.#server.drain(graceMs)
+  }
+
+  /**
+   * Ends everything: no process is left, and every accepted fact is durable. What still runs is cancelled, has the grace to end by itself,
+   * and is run again at the next start.
+   */
+  close(graceMs = CLOSE_GRACE_MS): Promise<void> {
     if (this.#state.kind === 'closing') return this.#state.done
-    const done = this.#close(this.#state.kind === 'serving' ? this.#state.http : undefined)
+    const done = this.#close(this.#state.kind === 'serving' ? this.#state.http : undefined, graceMs)
     this.#enter({ kind: 'closing', done })
     return done
   }
@@ -219,15 +235,15 @@ export class LocalServer {
     this.#state = next
   }
 
-  async #close(http: ReturnType<typeof serve> | undefined): Promise<void> {
+  async #close(http: ReturnType<typeof serve> | undefined, graceMs: number): Promise<void> {
     this.#watcher.close()
+    this.#stopMeasuring()
     http?.close()
     // Accepted requests are answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)
     if (http !== undefined && 'closeAllConnections' in http) http.closeAllConnections()
     const closing = this.#server.close()
-    const grace = { graceMs: CLOSE_GRACE_MS }
-    await Promise.all([this.#pool.close(grace), this.#evaluations?.close(grace)])
+    await Promise.all([this.#pool.close({ graceMs }), this.#evaluations?.close({ graceMs })])
     await closing
     await this.#options.lease.release()
   }

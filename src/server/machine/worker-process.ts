@@ -19,7 +19,8 @@ const [, , projectDir = '.', dataDir = '.servo'] = process.argv
 // It is meant for this process, not for programs that user code starts.
 delete process.env['NODE_COMPILE_CACHE']
 
-const store = fsStore(dataDir, nodeDisk, writerThread())
+// The leader that started this process has its lease in there.
+const store = fsStore(dataDir, nodeDisk, writerThread(), false)
 
 await serveWork(async (secrets, onSlow) => {
   const project = await loadProject(projectDir, secrets.newest, onSlow)

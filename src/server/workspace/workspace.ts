@@ -23,7 +23,7 @@ export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   readonly deliveries?: Deliveries | undefined
   /** Knows the senders of sensors. Absent where none is let in: in a command. */
   readonly senders?: Senders | undefined
-  /** Whether this server lets schedules tick and evaluates sensors; absent in a command. */
+  /** Whether this server lets schedules tick, evaluates sensors and plans chunks; absent in a command. */
   readonly automation?: boolean | undefined
   /** Why no code of the project can be evaluated here; undefined while it can. */
   readonly outage?: (() => string | undefined) | undefined
@@ -36,7 +36,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
   const runs = new Runs(known, { ...options, statuses })
   const schedules = new Schedules(known, options)
   const sensors = new Sensors(known, { ...options, isServer: options.live !== undefined })
-  const backfills = new Backfills(known, statuses)
+  const backfills = new Backfills(known, statuses, options.automation)
   const whys = new Whys(known, {
     statuses,
     schedule: (name) => schedules.find(name),
@@ -44,7 +44,11 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     polledAt: (sensorId) => options.deliveries?.polledAt?.(sensorId),
     missingSecrets: (sensor) => (options.senders === undefined ? [] : missingSecrets(sensor, options.senders)),
     run: (id) => runs.get(id),
-    backfill: (id) => backfills.find(id),
+    backfill: async (id) => backfills.find(await backfills.resolve(id)),
+    failedChunks: async (id) => {
+      const { chunks } = await backfills.chunks(id, { limit: 1, outcome: 'FAILED' })
+      return chunks.map(({ run_id }) => run_id)
+    },
     isOn: options.automation,
     outage: () => options.outage?.(),
   })

@@ -1,5 +1,5 @@
 import { itemAt } from '../../lib/collections/item-at.ts'
-import { toMs } from '../../lib/time.ts'
+import { DAY_MS, toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
 import type { ExpectedBackfill } from './backfills.ts'
@@ -39,7 +39,8 @@ export class World {
     this.#choices = choices
     // No two writers share a millisecond: an event that names the moment of a change names one change.
     const skews = [0, ...skewsMs].map((skew, index) => Math.round(skew / 10) * 10 + index)
-    this.#writers = skews.map((skew, index) => new SimulatedWriter(index, skew, () => this.#now))
+    // One of them knows of a clock that was a day ahead: what it writes stands later than its times say.
+    this.#writers = skews.map((skew, index) => new SimulatedWriter(index, skew, () => this.#now, index === 1 ? DAY_MS : 0))
   }
 
   get now(): number {

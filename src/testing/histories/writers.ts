@@ -11,6 +11,7 @@ export interface Stamp {
   readonly event_id: string
   readonly timestamp: string
   readonly source: string
+  readonly behind_ms?: number
 }
 
 /** An event as a writer would append it: the key comes from the definition, never from the writer. */
@@ -30,23 +31,26 @@ function envelope(definition: EventDefinition, payload: Record<string, unknown>,
 
 /**
  * One process that appends. Its ids only grow, but its clock is wrong by `skewMs`, so that the ids of two writers show
- * nothing about which event came first.
+ * nothing about which event came first. It may know of later times on record, and then says by how much it is behind.
  */
 export class SimulatedWriter {
   readonly name: string
   readonly skewMs: number
+  readonly #behindMs: number
   readonly #now: () => number
   readonly #mint: UlidSource
 
-  constructor(index: number, skewMs: number, now: () => number) {
+  constructor(index: number, skewMs: number, now: () => number, behindMs = 0) {
     this.name = `writer-${index}`
     this.skewMs = skewMs
+    this.#behindMs = behindMs
     this.#now = () => now() + skewMs
     this.#mint = ulidSource(this.#now, (length) => new Uint8Array(length).fill(index))
   }
 
   stamp(): Stamp {
-    return { event_id: this.#mint(), timestamp: toIso(this.#now()), source: this.name }
+    const stamp = { event_id: this.#mint(), timestamp: toIso(this.#now()), source: this.name }
+    return this.#behindMs === 0 ? stamp : { ...stamp, behind_ms: this.#behindMs }
   }
 
   write(definition: EventDefinition, payload: Record<string, unknown>): Envelope {

@@ -70,7 +70,7 @@ export async function executeCommandAsset(asset: AnyAsset, attempt: CommandAttem
 async function keptRows(
   asset: AnyAsset,
   file: string,
-  { envelope, context, store }: CommandAttempt,
+  { envelope, context, store, describing, log }: CommandAttempt,
   checks: ReportedCheck[],
 ): Promise<Written> {
   const { schema, checks: declared = {} } = optionsOf<{ schema?: StandardSchemaV1; checks?: Checks<unknown> }>(asset)
@@ -79,6 +79,7 @@ async function keptRows(
   const name = path.basename(file)
   const rows = readRowsFile({ path: file, assetKey: asset.key, name, fields: schema && fieldsOf(schema) })
   const { value, written } = await keepRows(asset, rows, name, { partition: envelope.partition, signal, store })
-  await runChecks(declared, value, signal, checks)
+  const warn = (text: string): void => log({ stream: 'log', level: 'warn', text })
+  await runChecks(declared, value, signal, checks, { describing: { ...describing, declared: declarationOf(asset) }, warn })
   return written
 }

@@ -7,6 +7,7 @@ import { jsonOf } from '../../sdk/attempt/findings.ts'
 import { declarationOf } from '../../sdk/declaration.ts'
 import type { Log } from '../../sdk/declare/context.ts'
 import type { Project } from '../../sdk/project/project.ts'
+import { shownFields } from '../../sdk/shown-fields.ts'
 import { failedResult } from '../attempt-results.ts'
 import { attemptValues } from '../values/attempt-values.ts'
 import type { ValueStorage } from '../values/stored-values.ts'
@@ -87,10 +88,19 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
   }
 }
 
+/** The text of a line: what is logged may be anything in the code of a user. */
+function textOf(text: unknown): string {
+  try {
+    return String(text)
+  } catch {
+    return shownFields(text)
+  }
+}
+
 function logOf(writeLog: (entry: Omit<LogEntry, 'at'>) => void): Log {
   const at =
     (level: NonNullable<LogEntry['level']>): Log['info'] =>
     (text, fields) =>
-      writeLog({ stream: 'log', level, text: String(text), ...(fields === undefined ? {} : { fields: jsonOf(fields) }) })
+      writeLog({ stream: 'log', level, text: textOf(text), ...(fields === undefined ? {} : { fields: jsonOf(fields) }) })
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }

@@ -57,15 +57,24 @@ test('[A79] a project that cannot be loaded any more refuses what needs its code
   expect((await api.schedules.automation()).outage).toBeNull()
 })
 
-test('[A79] a project that was never loaded is not taken for one without schedules and sensors', async () => {
+test('[A79] a project that was never loaded is refused, not taken for one without schedules and sensors', async () => {
   const project = projectOf({ 'servo.config.ts': 'export default nonsense' })
   const dev = project.begin(['dev', '--port', '0'])
   await dev.says(/ready in/)
-  const listed = await project.servo('schedules', 'list')
-  expect(listed.stdout).toBe('no schedules on record\n')
-  expect(listed.stderr).toContain('The project cannot be loaded')
+  const questions = [
+    ...['schedules list', 'schedules list --status paused', 'schedules show nightly', 'sensors list', 'sensors show inbox'],
+    ...['assets list', 'assets graph', 'partitions status', 'partitions stale', 'why schedule nightly', 'run orders'],
+  ]
+  for (const question of questions) {
+    const { code, stdout, stderr } = await project.asked(...question.split(' '))
+    expect.soft({ question, code, stdout }).toEqual({ question, code: 2, stdout: '' })
+    expect.soft(stderr, question).toMatch(/cannot be loaded: .*nonsense.*\nhint: Correct that first\. servo check lists/)
+  }
   dev.kill('SIGINT')
   await dev.ended
-  const why = await project.servo('why', 'schedule', 'nightly')
-  expect(why.stderr).toMatch(/the project cannot be loaded \(.*nonsense.*\).*schedule "nightly" not found/s)
+  for (const question of questions.slice(0, -1)) {
+    const { code, stdout, stderr } = await project.asked(...question.split(' '), '--json')
+    expect.soft({ question, code, stdout }).toEqual({ question, code: 2, stdout: '' })
+    expect.soft(JSON.parse(stderr).error, question).toMatchObject({ code: 'not_loaded' })
+  }
 })

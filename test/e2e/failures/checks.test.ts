@@ -79,3 +79,24 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
   await project.servo('run', 'warned')
   expect((await project.servo('assets', 'show', 'warned')).stdout).toMatch(/\n {2}check is even warned: it is odd found=3\n/)
 })
+
+test('[R6] a check that throws shows where it did, also if it only warns', async () => {
+  const throwing = `import { asset, check } from 'servo-flow'
+const look = (n) => { throw new RangeError('no column ' + n) }
+export const warned = asset('warned', {
+  run: () => 3,
+  checks: { strict: check.warn((n) => look(n)) },
+})
+`
+  const project = projectOf({ 'assets/all.ts': throwing })
+  const ran = await project.servo('run', 'warned')
+  expect(ran.code, ran.stderr).toBe(0)
+  const [, id = ''] = /(run_\w{8})/.exec(ran.stdout) ?? []
+  const { stdout: logs } = await project.servo('runs', 'logs', id)
+  for (const text of [ran.stdout, logs]) {
+    expect(text).toContain('check strict threw')
+    expect(text).toContain('RangeError: no column 3')
+    expect(text).toMatch(/at .*assets\/all\.ts:2:\d+/)
+  }
+  expect(ran.stdout).toMatch(/check strict warned: it threw: no column 3/)
+})

@@ -55,6 +55,79 @@ export async function fetchAll(url: string): Promise<string> {
 }
 `
 
+const HOSTILE = `import { asset } from 'servo-flow'
+const no = () => { throw new Error('do not look') }
+const json = { shop: 'eu', toJSON: no }
+const getter = { shop: 'eu', get answer() { return no() } }
+const proxy = new Proxy({}, { get: no, has: no, ownKeys: no, getPrototypeOf: no })
+const { proxy: revoked, revoke } = Proxy.revocable({}, {})
+revoke()
+const all = { json, getter, proxy, revoked }
+class Told extends Error {}
+Object.defineProperty(Told, 'name', { get: no })
+const several = new AggregateError([], 'several')
+Object.defineProperty(several, 'errors', { get: () => revoked })
+export const thrown = [
+  ...Object.entries(all).map(([name, cause]) => asset('cause/' + name, { run: () => { throw new Told('refused', { cause }) } })),
+  asset('thrown/proxy', { run: () => { throw proxy } }),
+  asset('thrown/several', { run: () => { throw several } }),
+  asset('thrown/checked', { checks: { odd: () => { throw proxy } }, run: () => 1 }),
+]
+export const told = asset('told', {
+  checks: { odd: () => ({ ok: true, json }) },
+  run({ log, metadata }) {
+    log.info('read', { rows: 3, ...all })
+    log.info('getter', getter)
+    log.info('proxy', proxy)
+    log.warn(Object.create(null))
+    metadata({ rows: 3, ...all })
+    metadata(getter)
+    metadata(proxy)
+    return 1
+  },
+})
+`
+
+test('[R5] what throws when it is read fails no attempt, and all that can be told of it is recorded', async () => {
+  const project = projectOf({ 'assets/hostile.ts': HOSTILE })
+  const told = await project.servo('run', 'told')
+  expect(told.stdout).toMatch(/succeeded +.* told/)
+  const fields = { json: { shop: 'eu' }, getter: { shop: 'eu', answer: '[unreadable: do not look]' } }
+  const { run_id } = (await project.json('runs', 'list'))[0]
+  const shown = await project.json('runs', 'show', run_id)
+  expect(shown.attempts[0].output.metadata).toMatchObject({ rows: 3, shop: 'eu', ...fields, unreadable: 'do not look' })
+  expect(shown.attempts[0].output.checks).toMatchObject([{ name: 'odd', ok: true, metadata: { json: { shop: 'eu' } } }])
+  const logs = (await project.servo('runs', 'logs', run_id, '--json')).stdout.trim().split('\n')
+  expect(logs.map((line) => JSON.parse(line)).filter(({ stream }) => stream === 'log')).toMatchObject([
+    { text: 'read', fields: { rows: 3, ...fields } },
+    { text: 'getter', fields: fields.getter },
+    { text: 'proxy', fields: { unreadable: 'do not look' } },
+    { text: '{}' },
+  ])
+
+  expect((await project.servo('run', 'key:"cause/*" or key:"thrown/*"')).code).toBe(1)
+  const [newest] = await project.json('runs', 'list')
+  const failed = await project.json('runs', 'show', newest.run_id)
+  const errors = Object.fromEntries(
+    failed.attempts.map(
+      (attempt: {
+        task_key: string
+        error_message: string
+        error_detail: { type?: string; causes?: { message: string }[] }
+      }) => [attempt.task_key, [attempt.error_message, ...(attempt.error_detail.causes ?? []).map(({ message }) => message)]],
+    ),
+  )
+  expect(errors).toEqual({
+    'cause/json': ['refused', '{"shop":"eu"}'],
+    'cause/getter': ['refused', '{"shop":"eu","answer":"[unreadable: do not look]"}'],
+    'cause/proxy': ['refused', expect.stringContaining('do not look')],
+    'cause/revoked': ['refused', expect.stringContaining('revoked')],
+    'thrown/proxy': [expect.stringMatching(/do not look.* was thrown instead of an Error/)],
+    'thrown/several': ['several'],
+    'thrown/checked': [expect.stringContaining('checks of thrown/checked failed: odd'), expect.stringContaining('do not look')],
+  })
+})
+
 test('[R5] a task that throws shows type, code, own frames and causes: as it happens, in the log, at the end, in show, as JSON', async () => {
   const project = projectOf({ 'assets/sick.ts': ASSETS, 'lib/fetch-all.ts': FETCH_ALL })
   const ran = await project.servo('run', 'group:sick')

@@ -1,6 +1,7 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { checksummedJson } from '../../../src/engine/files/checksummed-json.ts'
 import { projectOf, type TestProject } from '../support/project.ts'
 
 const ROOT = '.servo/tenant=default/workspace=default'
@@ -55,4 +56,41 @@ test('[S14][L9] what is damaged or missing is named in a line each by verify and
   const lost = await project.servo('rebuild')
   expect(lines(lost.stdout, 'lost')).toEqual([expect.stringContaining(path.basename(first))])
   expect(lost.code).toBe(1)
+
+  // Tables that need it stay as they are, until the user does without it.
+  for (const file of filesBelow(project, `${ROOT}/state`)) if (/\/l0\/.*parquet$/.test(file)) fs.truncateSync(file, 10)
+  const refused = await project.servo('rebuild')
+  expect(lines(refused.stdout, 'damaged').length).toBeGreaterThan(0)
+  expect(refused.stdout).toMatch(/^not rebuilt .* is unchanged$/m)
+  expect(refused.stdout).toContain('servo rebuild --accept-loss')
+  expect(refused.code).toBe(1)
+  const accepted = await project.servo('rebuild', '--accept-loss')
+  expect(accepted.stdout).toMatch(/^rebuilt .* by name, without those that are lost; manifest \d+$/m)
+  expect(lines(accepted.stdout, 'lost')).toEqual([expect.stringContaining(path.basename(first))])
+  expect(accepted.code).toBe(1)
+})
+
+test('[S15] a state that a newer version wrote is refused by every command, and stays as it is', async () => {
+  const project = projectOf({ 'assets/one.ts': ASSET })
+  expect(await project.servo('run', 'one')).toMatchObject({ code: 0 })
+  const newest = filesBelow(project, MANIFESTS).at(-1)!
+  const { manifest } = JSON.parse(fs.readFileSync(newest, 'utf8')) as { manifest: { number: number } }
+  const next = { ...manifest, format: 99, number: manifest.number + 1 }
+  fs.writeFileSync(
+    path.join(path.dirname(newest), `${String(next.number).padStart(12, '0')}.json`),
+    checksummedJson('manifest', next),
+  )
+  const before = filesBelow(project, ROOT).filter((file) => !file.includes('/lease/'))
+  for (const command of [
+    ['verify'],
+    ['rebuild'],
+    ['run', 'one'],
+    ['runs', 'list'],
+    ['query', 'select 1'],
+    ['backup', '../newer-backup'],
+  ]) {
+    const { code, stderr } = await project.servo(...command)
+    expect({ command, code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('Upgrade Servo') })
+  }
+  expect(filesBelow(project, ROOT).filter((file) => !file.includes('/lease/'))).toEqual(before)
 })

@@ -4,11 +4,12 @@ import { JSON_FIELDS } from '../../../src/cli/json/fields.ts'
 import { TestProject } from '../support/project.ts'
 import { Session } from '../support/session.ts'
 
-const ASSETS = `import { asset, daily, dynamic, run, schedule, sensor, webhook } from 'servo-flow'
+const ASSETS = `import { asset, daily, dynamic, keys, run, schedule, sensor, webhook } from 'servo-flow'
 import { z } from 'zod'
 export const whole = asset('whole', { run: () => ({ row_version: 1 }) })
 export const bad = asset('bad', { run: () => { throw new Error('no') } })
 export const days = asset('days', { partitions: daily({ start: '2025-01-01', end: '2025-01-09' }), run: () => 1 })
+export const parts = asset('parts', { partitions: keys(['a', 'b', 'c']), run: () => 1 })
 export const per = asset('per', { partitions: dynamic('customers'), run: () => 1 })
 export const nightly = schedule('nightly', { cron: '0 5 * * *', select: [whole], labels: { spec: 'mine' } })
 export const inbox = sensor.push('inbox', {
@@ -48,7 +49,14 @@ function entriesOf(value: object): object[] {
 
 test('what --json prints is what can be chosen, from any folder of the project, and nothing that only Servo can use', async () => {
   const { run_id } = await json('run', 'whole', 'bad', '--label', 'spec=mine', '--json')
+  const { backfill_id } = await json('backfills', 'create', 'parts', '--partitions', 'a', '--wait', '--json')
   const asked: readonly string[] = [
+    'backfills preview days --all',
+    'backfills create parts --partitions a,b --wait',
+    'backfills create parts --partitions c',
+    'backfills list --limit 1',
+    `backfills show ${backfill_id}`,
+    `why backfill ${backfill_id}`,
     'run days --partition * --dry-run',
     'run whole --detach',
     'runs list --state failed --asset bad',
@@ -88,6 +96,8 @@ test('what --json prints is what can be chosen, from any folder of the project, 
     'automation status',
     'automation pause',
     'automation resume',
+    'tokens create --role viewer --name somebody',
+    'tokens list',
     'verify --quick',
     'attach',
     'cron next @daily',

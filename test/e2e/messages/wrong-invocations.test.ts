@@ -24,6 +24,12 @@ const WITHOUT_STATE: readonly string[] = [
   '',
   'rum',
   'version',
+  'describe mart/revenue',
+  'logs run_a',
+  'cancel run_a',
+  'rerun run_a',
+  'materialize whole',
+  'server',
   'runs',
   'runs lst',
   'help runs lgs',
@@ -119,6 +125,9 @@ const WITH_SERVER: readonly string[] = [
   'why schedule nightly --at noon',
   'why schedule weekly',
   'query .:spaced',
+  'query selec_*_from_runs:spaced',
+  'query select_*_form_runs:spaced',
+  'query describe_mart/sum:spaced',
   'dev --port 0',
 ]
 
@@ -192,6 +201,25 @@ test('of a word that is very long an error repeats the beginning', async () => {
     const { code, stdout, stderr } = await session.servo(project.dir, ...line.replace('%', long).split(' '))
     expect.soft(code, line).toBe(line.startsWith('doctor') ? 1 : 2)
     expect.soft(`${stdout}${stderr}`.length, `${line}: ${stderr.slice(0, 300)}`).toBeLessThan(3_000)
+  }
+  await project.servo('run', 'whole', '--quiet')
+  for (const [line, code] of [
+    ['assets list key:%', 0],
+    ['assets graph +group:%+', 0],
+    ['partitions stale owner:%', 0],
+    ['runs list --asset %', 0],
+    ['backfills list --asset %', 0],
+    ['query %', 2],
+    ['query select_%', 2],
+    ['query select_*_from_%', 2],
+    ["query select_'%", 2],
+    ['query select_1_from_(select_%)', 2],
+  ] as const) {
+    const words = line.split(' ').map((word) => word.replaceAll('_', ' ').replace('%', long))
+    const ran = await session.servo(project.dir, ...words)
+    expect.soft(ran.code, `${line}: ${ran.stderr.slice(0, 300)}`).toBe(code)
+    expect.soft(`${ran.stdout}${ran.stderr}`.length, `${line}: ${ran.stderr.slice(0, 300)}`).toBeLessThan(3_000)
+    expect.soft(`${ran.stdout}${ran.stderr}`, line).toMatch(/x{50,60}(…|\.\.\.)/)
   }
 })
 

@@ -125,6 +125,24 @@ test.each([
     ['broken'],
     /cannot add to .*broken\/package\.json:2:1: it is not valid JSON: unexpected "}"\nhint: /,
   ],
+  [
+    'a folder for assets with a very long name',
+    ['x', '--assets', 'a'.repeat(300)],
+    /the name of the folder for assets is too long for this disk\nhint: Choose a shorter one/,
+  ],
+  ['a very long name below a new folder', [`x/${'a'.repeat(300)}`], /the name of the folder is too long for this disk\nhint: /],
+  [
+    'a path that is too long as a whole',
+    ['x', '--assets', 'abcdefg/'.repeat(600).slice(0, -1)],
+    /too long for this disk\nhint: /,
+  ],
+  ['a very long project name', ['x', '--name', 'a'.repeat(300)], /invalid project name 'a{60}…'\nhint: /],
+  [
+    'assets below a file that exists',
+    ['.', '--assets', 'file/assets'],
+    /cannot be file\/assets, because file is a file\nhint: /,
+  ],
+  ['assets in the place of a file of the project', ['x', '--assets', 'README.md'], /because README\.md is a file\nhint: /],
 ])('%s is refused, and nothing is written', async (_, args, message) => {
   write('file', '')
   write('broken/package.json', '{ "name": \n}')
@@ -132,6 +150,16 @@ test.each([
   expect(stderr).toMatch(message)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(fs.readdirSync(dir, { recursive: true }).sort()).toEqual(['broken', 'broken/package.json', 'file'])
+})
+
+test('a file that cannot be written leaves nothing half-written', async () => {
+  write('package.json', '{ "name": "web" }')
+  fs.symlinkSync('nowhere', path.join(dir, 'linked'))
+  const { code, stdout, stderr } = await servo(['init', '--yes', '--assets', 'linked'], { cwd: dir })
+  expect(stderr).toMatch(/\/linked cannot be written: EEXIST.*\nhint: A file is where a folder should be/)
+  expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
+  expect(fs.readdirSync(dir).sort()).toEqual(['linked', 'package.json'])
+  expect(read('package.json')).toBe('{ "name": "web" }')
 })
 
 describe.skipIf(lacksTerminal)('on a terminal', () => {

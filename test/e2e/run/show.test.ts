@@ -144,15 +144,6 @@ test('servo show says why there is nothing to show', async () => {
     /^numbers\[2025-01-02\] is materialized\n/,
   )
   expect((await project.asked('partitions', 'status', 'group:nope')).stdout).toBe('no asset matches group:nope\n')
-  for (const command of [
-    ...['run', 'partitions status', 'partitions list', 'partitions stale', 'assets list', 'assets graph', 'show'],
-    ...['backfills preview', 'backfills create'],
-  ]) {
-    const { code, stderr } = await project.asked(...command.split(' '), 'assets', 'servo.config.ts')
-    expect
-      .soft([code, stderr], command)
-      .toEqual([2, expect.stringMatching(/the shell put them in place of \*\. (Quote it|Name one)/)])
-  }
   await assets.wipe('settings', {}, 'ada')
   expect(await show('settings')).toEqual(refused('settings was never materialized, or was wiped'))
 })

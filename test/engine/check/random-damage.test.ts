@@ -264,7 +264,7 @@ async function isMasked(path: string, now: Files, found: readonly Damage[]): Pro
   const workspace = await workspaceOf(now)
   const lease = new ScriptedLease()
   lease.kept = keptIn(now)
-  await workspace.rebuild({ lease })
+  await workspace.rebuild({ lease, acceptLoss: true })
   const { problems } = await workspace.verify({ data: true, kept: lease.kept })
   return problems.every((problem) => inLedger(problem) || problem.path.startsWith(DATA))
 }

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { orchestration } from '../../../src/domain/index.ts'
+import { DataRemoved } from '../../../src/domain/retention/data-removed.event.ts'
 import { TaskFinished } from '../../../src/domain/tasks/task-finished.event.ts'
 import { lookOver } from '../../../src/engine/check/look-over.ts'
 import { sha256 } from '../../../src/lib/hash.ts'
 import { newEvent } from '../../../src/model/event.ts'
-import { runFacts } from '../../../src/testing/facts.ts'
+import { reportFact, runFacts } from '../../../src/testing/facts.ts'
 import { filesOf, fullState } from '../full-state.ts'
 import { paths, Workspace } from '../workspace.ts'
 
@@ -53,6 +54,37 @@ test('[S14] stored values are checked when that is asked for, by size and checks
   await workspace.store.put(recorded, value)
   await workspace.store.delete(before)
   expect((await workspace.verify({ data: true })).problems).toMatchObject([{ path: before }])
+})
+
+test('[S14] a removed value is not called missing because the segment that tells of its removal cannot be read; others are still checked', async () => {
+  const { workspace, recorded, before } = await withValues()
+  const removed = {
+    event_id: 'e',
+    materialization_id: 'm2',
+    materialized_at: '2025-01-15T10:00:00.000Z',
+    path: before.slice(paths.root.length),
+    bytes: null,
+    partition_keys: ['r'],
+  }
+  const { segment } = await workspace.append(
+    newEvent(DataRemoved, { removal_id: 'x', asset_key: 'b', reason: 'purged', removed_by: 'ada', values: [removed] }),
+  )
+  await workspace.append(reportFact('later'))
+  await workspace.store.delete(before)
+  expect(await workspace.verify({ data: true })).toMatchObject({ ok: true, values: { removed: 1, missing_or_removed: 0 } })
+  const path = paths.segment(segment)
+  await workspace.store.put(path, Buffer.from('garbage'))
+  expect(await workspace.verify({ data: true })).toMatchObject({
+    problems: [{ path }],
+    values: { checked: 1, removed: 0, missing_or_removed: 1 },
+  })
+  await workspace.store.delete(path)
+  expect(await workspace.verify({ data: true })).toMatchObject({
+    problems: [{ message: expect.stringContaining('is missing') }],
+    values: { checked: 1, missing_or_removed: 1 },
+  })
+  await workspace.store.put(recorded, Buffer.from('{"amount":900}'))
+  expect((await workspace.verify({ data: true })).problems.map((problem) => problem.path)).toContain(recorded)
 })
 
 test('only events that say so tell of stored values', () => {

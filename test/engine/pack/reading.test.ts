@@ -2,7 +2,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { memoryStore } from '../../../src/adapters/memory/object-store.ts'
 import { orchestration } from '../../../src/domain/index.ts'
 import { TaskFinished } from '../../../src/domain/tasks/task-finished.event.ts'
-import { type CopyReport, copyState } from '../../../src/engine/backup/copy-state.ts'
+import { backUp } from '../../../src/engine/backup/back-up.ts'
+import { readRecord } from '../../../src/engine/backup/backup-record.ts'
+import { copyBack } from '../../../src/engine/backup/copy-back.ts'
 import { lookOver } from '../../../src/engine/check/look-over.ts'
 import { Archives } from '../../../src/engine/ledger/archives.ts'
 import { encodeSegment, openSegment } from '../../../src/engine/ledger/segment.ts'
@@ -14,6 +16,8 @@ import type { NewEvent } from '../../../src/model/event.ts'
 import { newEvent } from '../../../src/model/event.ts'
 import type { ObjectStore } from '../../../src/ports/object-store.ts'
 import { reportFact, runFacts } from '../../../src/testing/facts.ts'
+import { backupOf, storeCopier } from '../../../src/testing/store-copier.ts'
+import { VirtualClock } from '../../../src/testing/virtual-clock.ts'
 import { interceptedStore } from '../intercepted-store.ts'
 import { paths, scope, Workspace } from '../workspace.ts'
 import { eventCounts, FIRST, packAll, packerOf, publishNext, severalDays } from './packed-days.ts'
@@ -206,21 +210,8 @@ describe('a packed ledger', { timeout: 120_000 }, () => {
 })
 
 describe('a backup', { timeout: 120_000 }, () => {
-  const copying = async (from: ObjectStore, to: ObjectStore): Promise<CopyReport> =>
-    await copyState({
-      from,
-      to,
-      scope,
-      files: {
-        async copy(path) {
-          const bytes = await from.get(path)
-          if (bytes === undefined) return undefined
-          await to.put(path, bytes)
-          return { bytes: bytes.length, sha256: sha256(bytes) }
-        },
-        settle: async () => undefined,
-      },
-    })
+  const copying = async (from: ObjectStore, to: ObjectStore) =>
+    await backUp({ ...backupOf(from, to), scope, registry: orchestration, clock: new VirtualClock() })
 
   test('[L10] of a ledger that is packed after the first one has the archives instead of the segments, and restores to the same', async () => {
     const workspace = await inFiles.copy()
@@ -237,8 +228,9 @@ describe('a backup', { timeout: 120_000 }, () => {
     expect(await backup.verify()).toMatchObject({ ok: true, problems: [], replayed: true })
     expect(await copying(workspace.store, store)).toMatchObject({ copied: { files: 0 }, removed: 0 })
     const restored = new Workspace(memoryStore(), workspace.clock, 4)
-    await copying(store, restored.store)
-    expect(await restored.digests()).toEqual(await backup.digests())
+    const record = (await readRecord(store))!
+    await copyBack({ from: store, to: restored.store, files: storeCopier(store, restored.store), record })
+    expect(await restored.digests(paths.root)).toEqual(await backup.digests(paths.root))
   })
 
   test('[L10] that runs while a day is packed has every segment, in a file or in an archive', async () => {

@@ -23,7 +23,7 @@ const taskOf = ({ asset_key, partition }: DispatchEnvelope): string => `${asset_
 async function open(failing: (task: string) => boolean = () => false) {
   const script = (envelope: DispatchEnvelope) =>
     failing(taskOf(envelope)) ? { ms: 10, result: failure({ retryable: false }) } : { ms: 10 }
-  const led = await Led.open(project, {}, script)
+  const led = await Led.open(project, { automation: true }, script)
   led.server.orchestrator.projectKnown()
   const over = async (id: string, seconds = 600) => {
     for (let i = 0; i < seconds; i++) {
@@ -129,7 +129,9 @@ describe('a backfill that is created', () => {
     expect(await over(body.backfill_id)).toMatchObject({ state: 'FAILED', succeeded_partitions: 2_997, failed_partitions: 3 })
     expect(inWords((await led.get(`/why/backfill/${body.backfill_id}`)).body)).toEqual([
       expect.stringMatching(/^bf_\w+ failed at 20.*: days\[2011-02-03\] and 2 more failed$/),
-      '3,000 of 3,000 partitions have ended, 2,997 of them well; 6 of 6 chunks are planned',
+      expect.stringMatching(/^days\[2011-02-03\] failed in run_\w+: it broke$/),
+      '2,997 of 3,000 partitions succeeded, 3 failed; 6 of 6 chunks are planned',
+      expect.stringMatching(/^read the log: servo runs logs run_\w+ --task 'days\[2011-02-03\]'$/),
       `retry what failed: servo backfills retry-failed ${body.backfill_id}`,
       expect.stringMatching(/^because \w+ requested it at /),
     ])

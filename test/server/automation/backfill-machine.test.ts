@@ -52,7 +52,7 @@ class Machine {
 
   static async open(failing: boolean): Promise<Machine> {
     const broken = { ms: 900, result: failure({ retryable: false }) }
-    const led = await Led.open(project, {}, ({ partition }) =>
+    const led = await Led.open(project, { automation: true }, ({ partition }) =>
       failing && partition?.key === '2024-01-03' ? broken : { ms: 900 },
     )
     led.server.orchestrator.projectKnown()

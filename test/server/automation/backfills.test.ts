@@ -39,7 +39,7 @@ async function open(ms = 10): Promise<Opened> {
   const failing = new Set<string>()
   const script = (envelope: DispatchEnvelope) =>
     failing.has(taskOf(envelope)) ? { ms, result: failure({ retryable: false }) } : { ms }
-  const led = await Led.open(project, {}, script)
+  const led = await Led.open(project, { automation: true }, script)
   led.server.orchestrator.projectKnown()
   const shown = async (id: string) => (await led.get(`/backfills/${id}`)).body.backfill
   return {
@@ -244,7 +244,7 @@ describe('a backfill', () => {
       partitions: { type: 'missing', start: '2024-01-01', end: '2024-01-04' },
     })
     expect(answer).toMatchObject({ status: 202, body: { backfill_id: null, created: false, accepted_event_id: null } })
-    expect(answer.body.message).toBe('nothing to do: days: 4 partitions not missing')
+    expect(answer.body.message).toBe('nothing to do: nothing is missing in days')
   })
 })
 
@@ -287,7 +287,7 @@ describe('a request for a backfill', () => {
     ['something that there is not', { chunks: 3 }, 'chunks'],
     ['a billion partitions', { assets: ['minutes'], partitions: { type: 'all' } }, 'the limit is 10000000'],
   ])('for %s is refused, and nothing is recorded', async (_, body, expected) => {
-    const led = await Led.open({ assets: [...project.assets, minutes] })
+    const led = await Led.open({ assets: [...project.assets, minutes] }, { automation: true })
     led.server.orchestrator.projectKnown()
     const { status, body: problem } = await led.post('/backfills', { assets: ['days'], partitions: january(3), ...body })
     expect(status).toBeGreaterThanOrEqual(400)

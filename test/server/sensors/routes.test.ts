@@ -2,6 +2,7 @@ import type { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import type { WireDeadLetter } from '../../../src/api/automation/sensor-contract.ts'
 import { sensorRoutes } from '../../../src/api/automation/sensor-routes.ts'
+import { routerOf } from '../../../src/api/routing/router.ts'
 import type { Deliveries, Delivery, DeliveryAnswer } from '../../../src/contract/delivery.ts'
 import type { SensorDefinitionInput } from '../../../src/contract/sensor.ts'
 import { MaterializationReported } from '../../../src/domain/partitions/materialization-reported.event.ts'
@@ -60,7 +61,7 @@ class Desk {
       live: { feed, logs: orchestrator.logs },
       ...(isOn && { deliveries: this.deliveries }),
     })
-    this.app = sensorRoutes(api.sensors, () => 'ada')
+    this.app = routerOf(sensorRoutes(api.sensors), { callerOf: async () => ({ name: 'ada', role: 'admin' }) })
   }
 
   static async open({ isOn = true } = {}): Promise<Desk> {

@@ -6,12 +6,19 @@ import { explainFailure } from '../failure.ts'
 
 const CHUNK_BYTES = 1 << 20
 
-/** Copies files of one folder to the same places in another. What it has copied is durable after `settle`. */
+interface Read {
+  readonly bytes: number
+  readonly sha256: string
+}
+
+type Place = (read: Read) => string | undefined
+
+/** Copies files of one folder to another. What it has copied is durable after `settle`. */
 export function fileCopier(from: string, to: string) {
   const touched = new Set<string>()
   let count = 0
 
-  async function copyTo(source: FileHandle, path: string): Promise<{ bytes: number; sha256: string }> {
+  async function copyTo(source: FileHandle, place: Place): Promise<Read> {
     const temp = join(to, '.tmp', `copy-${process.pid}-${++count}`)
     const target = await open(temp, toCreate, OWN_FILE)
     const hash = createHash('sha256')
@@ -25,17 +32,24 @@ export function fileCopier(from: string, to: string) {
         await target.writeFile(buffer.subarray(0, bytesRead))
         bytes += bytesRead
       }
-      await target.sync()
+      const read = { bytes, sha256: hash.digest('hex') }
+      const path = place(read)
+      if (path !== undefined) await target.sync()
       await target.close()
-      await makeFolder(dirname(join(to, path)))
-      await rename(temp, join(to, path))
+      if (path === undefined) await rm(temp, { force: true })
+      else await giveName(temp, join(to, path))
+      return read
     } catch (error) {
       await target.close().catch(() => undefined)
       await rm(temp, { force: true })
       throw error
     }
-    touched.add(dirname(join(to, path)))
-    return { bytes, sha256: hash.digest('hex') }
+  }
+
+  async function giveName(temp: string, name: string): Promise<void> {
+    await makeFolder(dirname(name))
+    await rename(temp, name)
+    touched.add(dirname(name))
   }
 
   async function makeFolder(folder: string): Promise<void> {
@@ -45,8 +59,8 @@ export function fileCopier(from: string, to: string) {
   }
 
   return {
-    /** The file under its name, whole; undefined if there is none to copy. */
-    async copy(path: string): Promise<{ readonly bytes: number; readonly sha256: string } | undefined> {
+    /** Copies a file, whole, to the name that `place` chooses, if it chooses one. Returns what was read; undefined if there is no file. */
+    async copy(path: string, place: Place): Promise<Read | undefined> {
       try {
         await mkdir(join(to, '.tmp'), { recursive: true, mode: OWN_FOLDER })
         const source = await open(join(from, path), toReadAtOnce).catch((error: unknown) => {
@@ -55,7 +69,7 @@ export function fileCopier(from: string, to: string) {
         })
         if (source === undefined) return undefined
         try {
-          return await copyTo(source, path)
+          return await copyTo(source, place)
         } finally {
           await source.close()
         }

@@ -1,22 +1,22 @@
 import { itemAt } from '../../../lib/collections/item-at.ts'
 import { isServoError, ServoError } from '../../../lib/error.ts'
+import { wildcard } from '../../../lib/text/wildcard.ts'
 import { isTime } from '../../../partitions/definition.ts'
-import { type KeyRange, keyRange } from '../../../partitions/key-range.ts'
+import { type KeyRange, keyRange, spansInSet } from '../../../partitions/key-range.ts'
 import { rangesOf } from '../../../partitions/key-selection.ts'
 import type { PartitionSet } from '../../../partitions/partition-set.ts'
-import { points, type Spans, span, spans, union } from '../../../partitions/spans.ts'
+import { gathered, Neighbours, type Span, type Spans, span, spans, union } from '../../../partitions/spans.ts'
 import type { GraphPartitions } from '../../assets/graph-partitions.ts'
-import { positionsOf, staleLink } from '../../partitions/stale-links.ts'
+import { staleLink } from '../../partitions/stale-links.ts'
 import { parsePartitions } from '../../planning/parse-partitions.ts'
 import type { PartitionSelector } from '../partition-selector.ts'
+import { isTooMany, MAX_SPANS, refuseMapping, refuseMatching, refuseScattered, tooManyToMap } from './too-many.ts'
 
 /** By asset, in graph order: the positions that are meant. */
 export type ChosenPositions = ReadonlyMap<string, Spans>
 
 /** What an asset of one dimension, which has no name, is called in a filter. */
 const ONLY_DIMENSION = 'partition'
-/** Positions that are looked at one by one to find those of an asset that is partitioned differently. */
-const MAX_MAPPED = 500_000
 
 const everything = (set: PartitionSet): Spans => span(0, set.count - 1)
 
@@ -41,7 +41,7 @@ export function askedPositions(
     for (const key of [...partitioned].reverse()) if (!found.has(key)) take(found, key, neededBelow(key, partitions, found))
     for (const key of partitioned) if (!found.has(key)) take(found, key, madeFromAbove(key, partitions, found))
     const unrelated = partitioned.find((key) => !found.has(key))
-    if (unrelated !== undefined) throw notRelated(unrelated)
+    if (unrelated !== undefined) throw notRelated(unrelated, partitions, partitioned)
   }
   return new Map(assets.map((key) => [key, found.get(key) ?? everything(partitions.of(key))]))
 }
@@ -55,7 +55,7 @@ function readerOf(selector: PartitionSelector): Read | undefined {
     case 'retry_failed':
       return undefined
     case 'explicit':
-      return (set) => union(selector.partition_keys.map((key) => positionsIn(set, parsePartitions(set, key))))
+      return (set) => positionsIn(selector.partition_keys.flatMap((key) => parsePartitions(set, key)))
     case 'filter':
       return (set) => filtered(set, selector.filters)
     default: {
@@ -66,15 +66,19 @@ function readerOf(selector: PartitionSelector): Read | undefined {
   }
 }
 
-const positionsIn = (set: PartitionSet, ranges: readonly KeyRange[]): Spans =>
-  spans(ranges.flatMap((range) => [...positionsOf(set, range.spans)]))
+/** They are counted before any is listed. */
+function positionsIn(ranges: readonly KeyRange[]): Spans {
+  let listed = 0
+  for (const range of ranges) listed = refuseScattered(range, listed)
+  return spans(ranges.flatMap((range) => [...spansInSet(range)]))
+}
 
 /** From one key to another. Of several dimensions, that is the one of time; the others are taken whole. */
 function between(set: PartitionSet, from: string | undefined, to: string | undefined): Spans {
   const ends = { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }
-  if (set.dimensions.length === 0) return positionsIn(set, rangesOf(set, [ends]))
+  if (set.dimensions.length === 0) return positionsIn(rangesOf(set, [ends]))
   const [time, another] = set.dimensions.filter((dimension) => isTime(dimension.set.definition))
-  if (time !== undefined && another === undefined) return positionsIn(set, rangesOf(set, { [time.name]: [ends] }))
+  if (time !== undefined && another === undefined) return positionsIn(rangesOf(set, { [time.name]: [ends] }))
   const names = set.dimensions.map(({ name }) => name)
   throw new ServoError('invalid', 'bad_partition_selection', 'a range needs one dimension of time', {
     hint: `Filter by dimension instead: --filter ${names[0]}=… . The dimensions are ${names.join(', ')}.`,
@@ -91,18 +95,22 @@ function filtered(set: PartitionSet, filters: Readonly<Record<string, string>>):
     })
   }
   const wanted = parts.map(({ name, set: part }) => matching(part, filters[name] ?? '*'))
-  return positionsIn(set, [keyRange(set, wanted)])
+  return positionsIn([keyRange(set, wanted)])
 }
 
 /** `*` stands for any text, also for none. */
 function matching(set: PartitionSet, pattern: string): Spans {
   if (pattern === '*') return everything(set)
-  if (!pattern.includes('*')) return positionsIn(set, rangesOf(set, [pattern]))
-  const text = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-  const expression = new RegExp(`^${text.join('.*')}$`, 's')
-  const found: number[] = []
-  for (let position = 0; position < set.count; position++) if (expression.test(set.at(position))) found.push(position)
-  return points(found)
+  if (!pattern.includes('*')) return positionsIn(rangesOf(set, [pattern]))
+  refuseMatching(set.count, pattern)
+  const isMeant = wildcard(pattern)
+  const found = new Neighbours()
+  let position = 0
+  for (const key of set.keys()) {
+    if (isMeant(key)) found.add(position)
+    position += 1
+  }
+  return spans(found.list)
 }
 
 function readEach(assets: readonly string[], read: Read, partitions: GraphPartitions, found: Map<string, Spans>): void {
@@ -128,7 +136,7 @@ function readOrRefuse(set: PartitionSet, read: Read): Spans | ServoError {
   try {
     return read(set)
   } catch (error) {
-    if (isServoError(error)) return error
+    if (isServoError(error) && !isTooMany(error)) return error
     throw error
   }
 }
@@ -142,39 +150,49 @@ function neededBelow(key: string, partitions: GraphPartitions, found: ReadonlyMa
   for (const [below, positions] of found) {
     if (below === key) continue
     for (const link of partitions.links(below))
-      if (link.upstream === key) needed.push(upstreamPositions(below, link, positions, partitions))
+      if (link.upstream === key) needed.push(upstreamPositions(below, link, positions, partitions, MAX_SPANS))
   }
   return union(needed)
 }
 
-/** The positions of an upstream asset that some of a downstream one are made from. */
+/** The positions of an upstream asset that some of a downstream one are made from. Those of a chunk are found however many they are. */
 export function upstreamPositions(
   key: string,
   link: ReturnType<GraphPartitions['links']>[number],
   positions: Spans,
   partitions: GraphPartitions,
+  most = Number.POSITIVE_INFINITY,
 ): Spans {
   const { isSame, isFixed, needed } = staleLink(key, link, partitions)
   if (isSame) return positions
   if (positions.count === 0) return spans([])
   if (isFixed) return spans(needed(positions.at(0)).spans)
-  if (positions.count > MAX_MAPPED) throw tooManyToMap(key, positions.count)
-  return spans(
-    positions.list.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => needed(from + i).spans).flat()),
+  refuseMapping(key, positions.count)
+  const all = gathered(
+    mapped(positions, (position) => needed(position).spans),
+    most,
   )
+  if (all === undefined) throw tooManyToMap(key, positions.count)
+  return all
+}
+
+function* mapped(positions: Spans, to: (position: number) => readonly Span[]): Iterable<readonly Span[]> {
+  for (const { from, to: last } of positions.list) for (let position = from; position <= last; position++) yield to(position)
 }
 
 function madeFromAbove(key: string, partitions: GraphPartitions, found: ReadonlyMap<string, Spans>): Spans {
   const affected: Spans[] = []
-  const own = partitions.of(key)
   for (const link of partitions.links(key)) {
-    const above = found.get(link.upstream)
-    if (link.upstream === key || above === undefined) continue
-    const theirs = partitions.of(link.upstream)
-    if (above.count > MAX_MAPPED) throw tooManyToMap(link.upstream, above.count)
-    for (const { from, to } of above.list)
-      for (let position = from; position <= to; position++)
-        affected.push(positionsIn(own, partitions.downstreamOf(key, link, theirs.at(position))))
+    const { upstream } = link
+    const above = found.get(upstream)
+    if (upstream === key || above === undefined) continue
+    const theirs = partitions.of(upstream)
+    refuseMapping(upstream, above.count)
+    const madeFrom = (position: number): Span[] =>
+      partitions.downstreamOf(key, link, theirs.at(position)).flatMap((range) => [...spansInSet(range)])
+    const all = gathered(mapped(above, madeFrom), MAX_SPANS)
+    if (all === undefined) throw tooManyToMap(upstream, above.count)
+    affected.push(all)
   }
   return union(affected)
 }
@@ -187,20 +205,13 @@ const noPartitions = (assets: readonly string[]): ServoError =>
     { hint: 'Run it as a whole: servo run.' },
   )
 
-const notRelated = (key: string): ServoError =>
-  new ServoError(
+function notRelated(key: string, partitions: GraphPartitions, chosen: readonly string[]): ServoError {
+  const between = partitions.links(key).find(({ upstream }) => !chosen.includes(upstream))?.upstream
+  const byItself = `reate a backfill of ${key} by itself.`
+  return new ServoError(
     'invalid',
     'no_such_partition',
     `${key} is partitioned differently, and nothing in the backfill relates its partitions to these`,
-    {
-      hint: `Create a backfill of ${key} by itself.`,
-    },
+    { hint: between === undefined ? `C${byItself}` : `Select ${between} too, or c${byItself}` },
   )
-
-const tooManyToMap = (key: string, count: number): ServoError =>
-  new ServoError(
-    'invalid',
-    'too_many_partitions',
-    `${count} partitions of ${key} are too many to find the related ones of an asset that is partitioned differently; the limit is ${MAX_MAPPED}`,
-    { hint: 'Create a backfill for each asset, or for fewer partitions.' },
-  )
+}

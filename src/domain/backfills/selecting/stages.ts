@@ -7,6 +7,7 @@ import type { GraphPartitions } from '../../assets/graph-partitions.ts'
 import { staleLink } from '../../partitions/stale-links.ts'
 import type { NewBackfill } from '../backfill-created.event.ts'
 import type { ChosenPositions } from './asked-positions.ts'
+import { refuseTooMany, tooScattered } from './too-many.ts'
 
 type StagePayload = NewBackfill['stages'][number]
 
@@ -16,8 +17,6 @@ const MAX_PAIRS_PER_CHUNK = 10_000
 /** They are part of one event, which may have 1 MiB, and so are positions. */
 const MAX_POSITIONS_BYTES = 900_000
 const MAX_SELECTION_BYTES = 600_000
-/** Each partition becomes a task. More than this takes longer than anybody waits. */
-const MAX_PARTITIONS = 10_000_000
 
 const backfillPolicy = z.object({ chunk: z.number().int().min(1) })
 
@@ -40,6 +39,7 @@ export function stagesOf(
   chosen: ChosenPositions,
   { graph, partitions, chunkSize }: { graph: AssetGraph; partitions: GraphPartitions; chunkSize: number | undefined },
 ): StagePayload[] {
+  refuseTooMany(chosen)
   const stages: OpenStage[] = []
   const stageOf = new Map<string, number>()
   const chunkOf = (keys: readonly string[]): number =>
@@ -80,7 +80,7 @@ export function stagesOf(
       chunk_size,
     }
   })
-  refuseTooMuch(chosen, made)
+  refuseLong(made)
   return made
 }
 
@@ -97,26 +97,10 @@ function bytesOf(keys: readonly string[], chunk: number, partitions: GraphPartit
   }, 0)
 }
 
-function refuseTooMuch(chosen: ChosenPositions, stages: readonly StagePayload[]): void {
-  const total = [...chosen.values()].reduce((sum, { count }) => sum + count, 0)
-  if (total > MAX_PARTITIONS) {
-    throw new ServoError(
-      'invalid',
-      'too_many_partitions',
-      `the backfill covers ${total} partitions; the limit is ${MAX_PARTITIONS}`,
-      { hint: 'Create several backfills, each of a smaller range.' },
-    )
-  }
+/** They are part of one event. */
+function refuseLong(stages: readonly StagePayload[]): void {
   const bytes = stages.flatMap(({ assets }) => assets).reduce((sum, { positions }) => sum + JSON.stringify(positions).length, 0)
-  if (bytes <= MAX_POSITIONS_BYTES) return
-  throw new ServoError(
-    'invalid',
-    'too_many_partitions',
-    `the ${total} partitions of the backfill lie too far apart to be listed`,
-    {
-      hint: 'Create several backfills, each of a smaller range, or include the partitions between them.',
-    },
-  )
+  if (bytes > MAX_POSITIONS_BYTES) throw tooScattered()
 }
 
 const chunkTooLarge = (key: string, size: number): ServoError =>

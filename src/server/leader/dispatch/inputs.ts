@@ -13,6 +13,7 @@ import { runValues } from '../../../domain/runs/run-values.table.ts'
 import { runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
+import type { Compactor } from '../../../engine/publish/compactor.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { isObject } from '../../../lib/is-object.ts'
 import type { Columns } from '../../../model/column.ts'
@@ -20,6 +21,7 @@ import type { KeyPart, Rows } from '../../../model/rows.ts'
 import type { RowOf, Table } from '../../../model/table.ts'
 import { concat, type KeyList, keysOf, listOf } from '../../../partitions/key-list.ts'
 import { takesMany, takesSame } from '../../../partitions/mappings/takes-many.ts'
+import type { CurrentGraph } from '../current-graph.ts'
 import { joinedStatus } from '../joined-status.ts'
 import { refuseRemoved } from '../retention/removed-value.ts'
 
@@ -30,6 +32,12 @@ export interface KnownState {
   /** Rows of a cold table, in the order of their keys. */
   lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
 }
+
+export const knownState = (compactor: Compactor, graph: CurrentGraph): KnownState => ({
+  rows: compactor.state,
+  partitions: () => graph.partitions(),
+  lookup: (table, keys) => compactor.lookupAll(table, keys),
+})
 
 /** Everything a worker needs to run one attempt. */
 export async function envelopeFor(

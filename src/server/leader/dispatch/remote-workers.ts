@@ -1,24 +1,23 @@
-import type { Hono } from 'hono'
 import { type ReturnAddress, withReturnAddress } from '../../../api/return-address.ts'
+import type { Route } from '../../../api/routing/route.ts'
 import { TaskTokens } from '../../../api/task-tokens.ts'
 import { workerRoutes } from '../../../api/worker-routes.ts'
 import type { ProjectManifest } from '../../../contract/project-manifest.ts'
 import type { Scope } from '../../../engine/paths.ts'
-import { isSameToken } from '../../../lib/hash.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
 import type { WorkspaceSecrets } from '../../../ports/secrets.ts'
 import type { RemoteDispatch } from './remote-dispatch.ts'
 
 export interface RemoteWorkersOptions {
   readonly remote: RemoteDispatch
-  readonly secrets: Pick<WorkspaceSecrets, 'task_tokens' | 'api_token'>
+  readonly secrets: Pick<WorkspaceSecrets, 'task_tokens'>
   readonly scope: Scope
   readonly clock: AlarmClock
 }
 
 /** The routes that remote workers call, and the address that dispatches give them. */
 export class RemoteWorkers {
-  readonly routes: Hono
+  readonly routes: readonly Route[]
   readonly #remote: RemoteDispatch
   readonly #address: ReturnAddress
   #url: string | undefined
@@ -29,8 +28,7 @@ export class RemoteWorkers {
     const tokens = new TaskTokens({ keys: [{ id, secret: Buffer.from(value) }], clock })
     this.#remote = remote
     this.#address = { tokens, scope, baseUrl: () => this.#url ?? '' }
-    const mayTakeWork = async (token: string) => isSameToken(token, secrets.api_token)
-    this.routes = workerRoutes({ ...this.#address, callbacks: remote, clock, mayTakeWork })
+    this.routes = workerRoutes({ ...this.#address, callbacks: remote, clock })
   }
 
   /** Workers find this server here from now on. */

@@ -81,14 +81,20 @@ class Look {
     const { events, isAll } = await this.#made()
     const { now, graceMs } = this.#options
     const dueUntil = Math.min(expiredBefore(this.#asset.rule, now), now - graceMs)
-    const isDue = (event: string): boolean => ulidTime(event) <= dueUntil && ulidTime(event) < this.#inUse.since
+    const times = madeTimes(events)
+    const timeOf = (event: string): number => times.get(event) ?? 0
+    const isDue = (event: string): boolean => timeOf(event) <= dueUntil && ulidTime(event) < this.#inUse.since
     await this.#lookAhead([...events].flatMap(([event, rows]) => (isDue(event) ? rows : [])))
     const found = new Map<string, ValueVersionRow>()
     let passed = this.#asset.after
     for (const [event, rows] of events) {
-      const at = ulidTime(event)
-      if (at > dueUntil) return { values: [...found.values()], passed, next: now + at - dueUntil }
-      if (at >= this.#inUse.since) return { values: [...found.values()], passed, next: now + WAIT_MS }
+      const at = timeOf(event)
+      if (at > dueUntil) {
+        // What comes after one that is dated in the future says how old it is at least.
+        const next = at > now && !isAll && passed !== this.#asset.after ? 'more' : now + at - dueUntil
+        return { values: [...found.values()], passed, next }
+      }
+      if (ulidTime(event) >= this.#inUse.since) return { values: [...found.values()], passed, next: now + WAIT_MS }
       const pushedOut = await this.#pushedOutBy(rows)
       if (pushedOut === 'in use') return { values: [...found.values()], passed, next: now + WAIT_MS }
       for (const value of pushedOut) found.set(`${value.event_id} ${value.partition_key}`, value)
@@ -105,7 +111,8 @@ class Look {
     const ends = found.flatMap((rows) => (rows.length === limit ? [rows.at(-1)?.event_id ?? ''] : []))
     const end = ends.toSorted()[0]
     const rows = found.flat().filter(({ event_id }) => end === undefined || event_id < end)
-    if (rows.length === 0 && end !== undefined) return await this.#made(limit * 4)
+    const isInFuture = ({ materialized_at }: ValueVersionRow): boolean => (materialized_at ?? 0) > this.#options.now
+    if (rows.every(isInFuture) && end !== undefined) return await this.#made(limit * 4)
     const sorted = rows.toSorted((a, b) => (a.event_id < b.event_id ? -1 : 1))
     return { events: Map.groupBy(sorted, ({ event_id }) => event_id), isAll: end === undefined }
   }
@@ -182,7 +189,7 @@ class Look {
     for (const [i, key] of keys.entries()) this.#rows.set(key.join(' '), rows[i])
   }
 
-  /** By the time at which it was made. By the order of events it may be older, if a clock was set back. */
+  /** By the order of events it may be older, if an earlier version recorded it and a clock was set back. */
   #isCurrent({ partition_key, event_id }: ValueVersionRow): boolean {
     return this.#current.get(partition_key)?.last_materialization_event_id === event_id
   }
@@ -204,9 +211,27 @@ class Look {
     // No event has a larger id.
     const { rows } = await this.#madeBefore(value.partition_key, LAST, versions + BACK)
     const newer = rows.filter(({ event_id }) => event_id > value.event_id)
-    const pushing = newer.at(-versions)
-    return pushing !== undefined && ulidTime(pushing.event_id) <= expiredBefore(this.#asset.rule, this.#options.now)
+    if (newer.length < versions) return false
+    // The one that pushed it out was made before those that followed it, whatever their clocks showed.
+    const pushedAt = Math.min(...newer.slice(0, newer.length - versions + 1).map(madeAt))
+    return pushedAt <= expiredBefore(this.#asset.rule, this.#options.now)
   }
+}
+
+const madeAt = ({ materialized_at, event_id }: ValueVersionRow): number => materialized_at ?? ulidTime(event_id)
+
+/**
+ * When each was made, by the clock: none was made later than one that follows it. A clock that was ahead may have recorded a time that is
+ * yet to come.
+ */
+function madeTimes(events: ReadonlyMap<string, readonly ValueVersionRow[]>): ReadonlyMap<string, number> {
+  const times = new Map<string, number>()
+  let next = Number.POSITIVE_INFINITY
+  for (const [event, rows] of [...events].reverse()) {
+    next = Math.min(next, ...rows.slice(0, 1).map(madeAt))
+    times.set(event, next)
+  }
+  return times
 }
 
 /** After every id of an event. */

@@ -96,7 +96,7 @@ async function removedValues(
     const { asset_key, event_id, materialization_id, materialized_at, path, bytes } = row
     const partition_keys = await partitionsOf(known, row)
     // What is pushed out is no longer in stored_values; only a purge removes what a partition had last.
-    const sha256 = reason === 'purged' ? await checksumOf(known, asset_key, partition_keys, event_id) : undefined
+    const stored = reason === 'purged' ? await storedBy(known, asset_key, partition_keys, event_id) : undefined
     const isOwn = path !== null && isPathOf(path, asset_key, materialization_id ?? '')
     removed.push({
       event_id,
@@ -106,7 +106,8 @@ async function removedValues(
       // A ledger may hold paths that were never checked. Nothing but a value of the asset is ever deleted.
       path: isOwn ? path : null,
       bytes,
-      ...(sha256 !== undefined && { sha256 }),
+      ...(stored !== undefined && { sha256: stored.sha256 }),
+      ...(stored?.materialized_order != null && { materialized_order: stored.materialized_order }),
     })
   }
   return removed
@@ -118,7 +119,7 @@ async function partitionsOf(known: KnownRows, { asset_key, event_id, partition_k
   return rows.filter((row) => row.event_id === event_id).map((row) => row.partition_key)
 }
 
-async function checksumOf(known: KnownRows, asset: string, partitions: readonly string[], event: string) {
+async function storedBy(known: KnownRows, asset: string, partitions: readonly string[], event: string) {
   const rows = await known.coldRows(storedValues).lookup(partitions.map((key) => [asset, key]))
-  return rows.find((row) => row?.event_id === event)?.sha256
+  return rows.find((row) => row?.event_id === event)
 }

@@ -6,7 +6,7 @@ import type { Rows } from '../../../model/rows.ts'
 /** What unfinished work may still read. */
 export interface ValuesInUse {
   /**
-   * When the first of the attempts was dispatched that are not over; infinity without any. An attempt has looked up its inputs after that:
+   * When the first of the attempts was dispatched that are not over, in the order of the record; infinity without any. An attempt has looked up its inputs after that:
    * whatever was replaced before, it does not read.
    */
   readonly since: number
@@ -21,7 +21,7 @@ export function valuesInUse(rows: Rows): ValuesInUse {
     if (isRunOver(run.state)) continue
     for (const { materialization_id } of rows.hot(tasks).under(run.run_id)) if (materialization_id) made.add(materialization_id)
   }
-  for (const { outcome, dispatched_at } of rows.hot(taskAttempts).all())
-    if (outcome === null) since = Math.min(since, dispatched_at)
+  for (const { outcome, dispatched_at, dispatched_order } of rows.hot(taskAttempts).all())
+    if (outcome === null) since = Math.min(since, dispatched_order ?? dispatched_at)
   return { since, made }
 }

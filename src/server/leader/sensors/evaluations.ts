@@ -33,6 +33,8 @@ export interface RecordedEvaluation {
   /** The runs of its keys, which another evaluation may have made. */
   readonly run_ids: readonly string[]
   readonly runs: readonly RunOfEvaluation[]
+  /** When its message was published, if its sender says so. */
+  readonly published_at?: string | null | undefined
 }
 
 export interface EvaluationsOptions {
@@ -52,6 +54,7 @@ export interface Evaluated extends Pick<EvaluationToRecord, 'definition' | 'begu
   readonly source: EvaluatedSource
   readonly duration_ms: number
   readonly requested_by?: string | undefined
+  readonly published_at?: string | null | undefined
   /** Facts that are written in front of it. */
   readonly before?: readonly NewEvent[]
 }
@@ -60,9 +63,15 @@ export interface Evaluated extends Pick<EvaluationToRecord, 'definition' | 'begu
 export class Evaluations {
   readonly #options: EvaluationsOptions
   #isClosed = false
+  #running = 0
 
   constructor(options: EvaluationsOptions) {
     this.#options = options
+  }
+
+  /** How many evaluations workers have now. */
+  get running(): number {
+    return this.#running
   }
 
   /** A sensor, and all that decides whether it is evaluated. */
@@ -83,7 +92,10 @@ export class Evaluations {
   async evaluate(request: EvaluationRequest): Promise<{ result: EvaluationResult; duration_ms: number }> {
     const { clock, evaluator } = this.#options
     const began = clock.monotonic()
-    const report = await evaluator.evaluate(request)
+    this.#running += 1
+    const report = await evaluator.evaluate(request).finally(() => {
+      this.#running -= 1
+    })
     if (report.outcome === 'unavailable') throw notEvaluated(report.reason)
     const result = resultOf(report)
     if (result === undefined || this.#isClosed) throw ended()
@@ -105,7 +117,7 @@ export class Evaluations {
 
   /** Writes an evaluation with the runs that it asks for, and returns what the fold made of it. */
   async record(evaluated: Evaluated): Promise<RecordedEvaluation> {
-    const { definition: sensor, source, begun, before = [] } = evaluated
+    const { definition: sensor, source, begun, published_at, before = [] } = evaluated
     try {
       await this.#options.submit([...before, ...(await this.#eventsOf(evaluated))])
     } catch (error) {
@@ -116,7 +128,7 @@ export class Evaluations {
     const evaluation = await lookup(this.#options.known, sensorEvals, evalIdOf(sensor.sensor_id, source, begun))
     assert(evaluation !== undefined, 'an evaluation that was recorded has a row')
     const runs = await this.runsOf(evaluation)
-    const recorded = { sensor, evaluation, run_ids: idsOfRuns(runs), runs }
+    const recorded = { sensor, evaluation, run_ids: idsOfRuns(runs), runs, published_at }
     this.#options.onEvaluated?.(recorded)
     return recorded
   }

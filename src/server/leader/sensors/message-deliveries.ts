@@ -110,7 +110,9 @@ export class MessageDeliveries {
       const begun = mintId()
       const evaluated = await this.#evaluated(definition, message, begun)
       const source = { source: 'push', message_id: message.id, try: decision.try, body_hash, body_size } as const
-      const { evaluation } = await evaluations.record({ definition, begun, source, requested_by, chain, ...evaluated })
+      const { published_at } = message
+      const recorded = { definition, begun, source, requested_by, chain, published_at, ...evaluated }
+      const { evaluation } = await evaluations.record(recorded)
       const answer = await this.#answer(definition, delivery, await this.#messageOf(delivery), evaluation.eval_id)
       const { unfit_field } = 'error' in evaluated.result ? evaluated.result : {}
       return answer.kind === 'failed' && unfit_field !== undefined ? { ...answer, unfit_field } : answer

@@ -31,6 +31,7 @@ export class SensorHub implements Deliveries {
   readonly #polls: Polls
   readonly #happenings: Happenings
   #isProjectKnown = false
+  #isDraining = false
 
   constructor(options: SensorHubOptions) {
     this.#options = options
@@ -124,6 +125,18 @@ export class SensorHub implements Deliveries {
     if (notes.length > 0) await this.#options.submit(notes)
   }
 
+  /** Evaluations that are under way. */
+  get running(): number {
+    return this.#evaluations.running
+  }
+
+  /** Begins nothing more. What is being evaluated still counts. */
+  drain(): void {
+    this.#isDraining = true
+    this.#polls.stop()
+    this.#happenings.close()
+  }
+
   /** Begins nothing more. What is being evaluated counts for nothing, and comes again. */
   stop(): void {
     this.#polls.stop()
@@ -151,6 +164,7 @@ export class SensorHub implements Deliveries {
   }
 
   #checkProject(): void {
+    if (this.#isDraining) throw new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
     if (this.#isProjectKnown) return
     throw new ServoError('unavailable', PROJECT_NOT_LOADED, 'the project is not loaded, so no sensor can be evaluated', {
       hint: 'The server log says what is wrong with the project. Fix it and save, then try again.',

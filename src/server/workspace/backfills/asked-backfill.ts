@@ -3,6 +3,8 @@ import type { NewBackfill } from '../../../domain/backfills/backfill-created.eve
 import { positionsOfPartitions } from '../../../domain/backfills/chunk-work.ts'
 import { askedPositions, type ChosenPositions } from '../../../domain/backfills/selecting/asked-positions.ts'
 import { stagesOf } from '../../../domain/backfills/selecting/stages.ts'
+import { refuseTooMany } from '../../../domain/backfills/selecting/too-many.ts'
+import { linksFingerprint, whatChanged } from '../../../domain/backfills/what-changed.ts'
 import { selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { toIso } from '../../../lib/time.ts'
@@ -38,17 +40,21 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
     })
   const partitions = known.graph.partitions()
   const asked = askedPositions(assets, body.partitions, partitions)
+  // Before the status of any is looked at.
+  refuseTooMany(asked)
   const { type } = body.partitions
+  if (type === 'filter' && [...asked.values()].every(({ count }) => count === 0)) throw noMatch(assets)
   const isState = type === 'missing' || type === 'failed' || type === 'stale'
   const inState = isState ? await statuses.positionsOf(asked, type) : asked
   const chosen = body.skip_existing ? await statuses.positionsOf(inState, 'missing') : inState
   const left_out = assets.flatMap((asset_key) => {
     const count = (of: ChosenPositions): number => of.get(asset_key)?.count ?? 0
-    if (count(asked) === 0) return [{ asset_key, partitions: 0, why: 'it has no such partitions' }]
+    if (count(asked) === 0)
+      return [{ asset_key, partitions: 0, why: partitions.of(asset_key).count === 0 ? HAS_NONE : NO_MATCH }]
     const [notInState, existing] = [count(asked) - count(inState), count(inState) - count(chosen)]
     return [
       ...(notInState > 0 ? [{ asset_key, partitions: notInState, why: `not ${type}` }] : []),
-      ...(existing > 0 ? [{ asset_key, partitions: existing, why: 'materialized already' }] : []),
+      ...(existing > 0 ? [{ asset_key, partitions: existing, why: EXISTS }] : []),
     ]
   })
   const missing_inputs = await missingInputs(known, statuses, chosen)
@@ -57,7 +63,7 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
 
 /** What failed in a backfill, and what was skipped because of that. */
 export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfill): SettledBackfill {
-  const { graph } = known.graph.get()
+  const recorded = known.graph.get()
   const positions = new Map(assets.map((row) => [row.asset_key, positionsOfPartitions(backfill, row, ['failed', 'skipped'])]))
   const stages = backfill.stages.flatMap((stage) => {
     const own = stage.assets.flatMap((asset_key) => {
@@ -66,9 +72,11 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
     })
     return own.length === 0 ? [] : [{ ...stage, own }]
   })
-  const gone = stages.flatMap(({ own }) => own).find(({ asset_key }) => !graph.assets.has(asset_key))
-  if (gone !== undefined)
-    throw new ServoError('conflict', 'partitions_changed', `${gone.asset_key} is no longer in the project`, {
+  const covered = new Set(stages.flatMap(({ own }) => own.map(({ asset_key }) => asset_key)))
+  const retried = { ...backfill, stages: stages.map(({ own, ...stage }) => ({ ...stage, assets: own.map(keyOf) })) }
+  const changed = whatChanged(retried, assets, recorded)
+  if (changed !== undefined)
+    throw new ServoError('conflict', 'partitions_changed', changed.replace(/;.*$/, ''), {
       hint: 'Create a backfill of what is there now.',
     })
   return {
@@ -79,7 +87,11 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
     }),
     graph_version: backfill.graph_version,
     stages: stages.map(({ own, partitions, chunk_size }) => ({
-      assets: own.map(({ asset_key, positions: failed }) => ({ asset_key, positions: packSet(failed) })),
+      assets: own.map(({ asset_key, positions: failed }) => ({
+        asset_key,
+        positions: packSet(failed),
+        links: linksFingerprint(asset_key, covered, recorded.mappings),
+      })),
       partitions,
       chunk_size,
     })),
@@ -88,13 +100,15 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
   }
 }
 
+const keyOf = ({ asset_key }: { readonly asset_key: string }): string => asset_key
+
 function frozen(
   known: Knowledge,
   chosen: ChosenPositions,
   chunkSize: number | undefined,
   newestFirst: boolean | undefined,
 ): Omit<SettledBackfill, 'left_out' | 'missing_inputs'> {
-  const { graph, version } = known.graph.get()
+  const { graph, version, mappings } = known.graph.get()
   const now = known.now()
   const partitions = known.graph.partitions()
   const stages = stagesOf(chosen, { graph, partitions, chunkSize })
@@ -118,9 +132,14 @@ function frozen(
     const keys = [...partitions.dynamicKeys(name)]
     return [name, keys] as const
   })
+  const covered = new Set(stages.flatMap(({ assets }) => assets.map(({ asset_key }) => asset_key)))
+  const pinned = stages.map(({ assets, ...stage }) => ({
+    ...stage,
+    assets: assets.map((one) => ({ ...one, links: linksFingerprint(one.asset_key, covered, mappings) })),
+  }))
   return {
     as_of: toIso(now),
-    stages,
+    stages: pinned,
     graph_version: version,
     ...(sets.length > 0 && { dynamic_keys: Object.fromEntries(sets) }),
   }
@@ -168,12 +187,37 @@ export async function previewOf(
   }
 }
 
+const NO_MATCH = 'no partition matches'
+const HAS_NONE = 'no partition exists'
+const EXISTS = 'materialized already'
+
+/** Why nothing is to be done, if that is the same for every asset. */
+const NOTHING: Readonly<Record<string, (where: string, isOne: boolean) => string>> = {
+  [NO_MATCH]: (where, isOne) => `no partition of ${isOne ? where : `these ${where}`} matches`,
+  [HAS_NONE]: (where, isOne) => (isOne ? `${where} has no partitions` : `none of the ${where} has partitions`),
+  [EXISTS]: (where, isOne) => `everything asked for exists already in ${isOne ? where : `all ${where}`}`,
+  'not missing': (where, isOne) => `nothing is missing in ${isOne ? where : `any of the ${where}`}`,
+  'not failed': (where, isOne) => `nothing has failed in ${isOne ? where : `any of the ${where}`}`,
+  'not stale': (where, isOne) => `nothing is stale in ${isOne ? where : `any of the ${where}`}`,
+}
+
 export function nothingToDo(left_out: BackfillPreview['left_out']): string {
-  const [first, ...more] = left_out
-  if (first === undefined) return 'nothing to do: no partition is selected'
-  const others = more.length === 0 ? '' : ` and ${more.length} more`
-  const count = first.partitions === 0 ? '' : `: ${first.partitions} ${first.partitions === 1 ? 'partition' : 'partitions'}`
-  return `nothing to do: ${first.asset_key}${others}${count} ${first.partitions === 0 ? `, ${first.why}` : first.why}`
+  const causes = Map.groupBy(left_out, ({ why }) => why)
+  const said = [...causes].map(([why, all]) => {
+    const keys = new Set(all.map(({ asset_key }) => asset_key))
+    const [only = ''] = keys
+    const isOne = keys.size === 1
+    return NOTHING[why]?.(isOne ? only : `${keys.size} assets`, isOne) ?? why
+  })
+  return `nothing to do: ${said.length === 0 ? 'no partition is selected' : said.join('; ')}`
+}
+
+function noMatch(assets: readonly string[]): ServoError {
+  const [only = ''] = assets
+  const of = assets.length === 1 ? only : `these ${assets.length} assets`
+  return new ServoError('invalid', 'no_such_partition', `no partition of ${of} matches the filter`, {
+    hint: 'In a pattern, * stands for any text; without it, the pattern is a whole key.',
+  })
 }
 
 function firstChunk(

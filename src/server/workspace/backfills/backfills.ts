@@ -11,11 +11,12 @@ import type {
   NewBackfillBody,
 } from '../../../api/automation/backfill-contract.ts'
 import { BackfillCancelRequested } from '../../../domain/backfills/backfill-cancel-requested.event.ts'
-import { BackfillCreated, type NewBackfill } from '../../../domain/backfills/backfill-created.event.ts'
+import { BackfillCreated, MAX_LEFT_OUT, type NewBackfill } from '../../../domain/backfills/backfill-created.event.ts'
 import { backfillRequests, requestKey } from '../../../domain/backfills/backfill-requests.table.ts'
 import { BackfillSettingsChanged } from '../../../domain/backfills/backfill-settings-changed.event.ts'
 import { BackfillStateChanged } from '../../../domain/backfills/backfill-state-changed.event.ts'
 import { type BackfillRow, isBackfillOver } from '../../../domain/backfills/backfills.table.ts'
+import { whatChanged } from '../../../domain/backfills/what-changed.ts'
 import { assert } from '../../../lib/assert.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { sha256 } from '../../../lib/hash.ts'
@@ -52,8 +53,8 @@ export class Backfills extends BackfillReader implements BackfillsApi {
   /** Of two changes at the same time, the second is checked against what the first has made. */
   readonly #turns = new Mutex()
 
-  constructor(known: Knowledge, statuses: Statuses) {
-    super(known)
+  constructor(known: Knowledge, statuses: Statuses, isOn?: boolean) {
+    super(known, isOn)
     this.#known = known
     this.#statuses = statuses
   }
@@ -113,22 +114,21 @@ export class Backfills extends BackfillReader implements BackfillsApi {
     return await this.#turns.run(async () => {
       const { backfill } = await this.find(id)
       const request = body.request_id ?? this.#known.mintId()
-      // A second cancellation gets the first answer, also when the backfill is over by now.
-      if (backfill.cancel_requested_at !== null)
-        return accepted(backfill, { message: 'cancellation requested', at: backfill.cancel_requested_at, request })
+      const { cancel_runs = false, reason } = body
+      // A second cancellation gets the first answer, also when the backfill is over by now, unless it asks for more.
+      const asksMore = cancel_runs && !backfill.cancel_runs && !isBackfillOver(backfill.state)
+      if (backfill.cancel_requested_at !== null && !asksMore) return cancelAnswer(backfill, cancel_runs, request)
       checkStateVersion(id, { expected, actual: backfill.state_version })
       if (isBackfillOver(backfill.state)) throw over(backfill, 'CANCELLED', 'There is nothing to cancel.')
-      const { cancel_runs = false, reason } = body
       const event = newEvent(
         BackfillCancelRequested,
         { backfill_id: id, requested_by: user, cancel_runs, ...withoutUndefined({ reason }) },
         { actor: user, correlation_id: request },
       )
-      const { events, verdicts } = await this.#known.submit([event])
+      const { verdicts } = await this.#known.submit([event])
       const now = (await this.find(id)).backfill
       if (verdicts[0]?.kind === 'ignored') throw over(now, 'CANCELLED', 'There is nothing to cancel.')
-      const event_id = events[0]?.event_id ?? null
-      return accepted(now, { message: 'cancellation requested', at: this.#known.now(), request, event_id })
+      return cancelAnswer(now, cancel_runs, request)
     })
   }
 
@@ -143,7 +143,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
       if (before !== undefined) return accepted(backfill, { message, at: before.at, request, event_id: before.event_id })
       checkStateVersion(id, { expected, actual: backfill.state_version })
       if (isBackfillOver(backfill.state)) throw over(backfill, backfill.state, 'Create another, or retry what failed.')
-      if (backfill.cancel_requested_at !== null) throw over(backfill, backfill.state, 'It is being cancelled.')
+      if (backfill.cancel_requested_at !== null) throw cancelling(backfill, backfill.state, 'changed')
       const { max_concurrent_runs, priority, stop_after_failures } = { ...backfill, ...withoutUndefined(changes) }
       const settings = { max_concurrent_runs, priority, stop_after_failures }
       const event = newEvent(
@@ -171,17 +171,20 @@ export class Backfills extends BackfillReader implements BackfillsApi {
   ): Promise<AcceptedBackfill> {
     const message = to_state === 'PAUSED' ? 'backfill paused' : 'backfill resumed'
     return await this.#turns.run(async () => {
-      const { backfill } = await this.find(id)
+      const { backfill, assets } = await this.find(id)
       const request = request_id ?? this.#known.mintId()
       const before = backfill.change_requests.find((one) => one.request_id === request_id)
       if (before !== undefined) return accepted(backfill, { message, at: before.at, request, event_id: before.event_id })
       checkStateVersion(id, { expected, actual: backfill.state_version })
       const { state: from_state } = backfill
       if (isBackfillOver(from_state)) throw over(backfill, to_state, 'Create another, or retry what failed.')
-      if (backfill.cancel_requested_at !== null) throw over(backfill, to_state, 'It is being cancelled.')
+      if (backfill.cancel_requested_at !== null)
+        throw cancelling(backfill, to_state, to_state === 'PAUSED' ? 'paused' : 'resumed')
       const isThere = to_state === 'PAUSED' ? from_state === 'PAUSED' : from_state !== 'PAUSED'
       const nothing = to_state === 'PAUSED' ? 'backfill is paused already' : 'backfill is not paused'
       if (isThere) return accepted(backfill, { message: nothing, at: this.#known.now(), request })
+      const changed = to_state === 'RUNNING' ? whatChanged(backfill, assets, this.#known.graph.get()) : undefined
+      if (changed !== undefined) throw cannotGoOn(backfill, changed)
       const change = { backfill_id: id, to_state, changed_by: user, request_id: request, ...withoutUndefined({ reason }) }
       // One that has not begun begins, and is paused at once.
       const begins = from_state === 'PENDING'
@@ -215,7 +218,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
       if (missing_inputs.length > 0) throw inputsMissing(missing_inputs)
       const now = this.#known.now()
       if (frozen.stages.length === 0)
-        return nothing(parent === undefined ? nothingToDo(left_out) : 'nothing to do: nothing failed', now, request)
+        return nothing(parent === undefined ? nothingToDo(left_out) : 'nothing to do: nothing failed', now, request, left_out)
       const backfill_id = `bf_${this.#known.mintId().toLowerCase()}`
       const payload: NewBackfill = {
         ...frozen,
@@ -225,6 +228,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
         request_fingerprint,
         created_by: user,
         ...(parent !== undefined && { parent_backfill_id: parent }),
+        ...(left_out.length > 0 && { left_out: left_out.slice(0, MAX_LEFT_OUT) }),
       }
       const { events, verdicts } = await this.#known.submit([
         newEvent(BackfillCreated, payload, { actor: user, correlation_id: backfill_id }),
@@ -268,6 +272,21 @@ const over = (backfill: Readonly<BackfillRow>, requested: string, hint: string):
     hint,
   })
 
+const cancelling = (backfill: Readonly<BackfillRow>, requested: string, done: string): ServoError =>
+  refusedTransition('backfill_over', `${backfill.backfill_id} is being cancelled and cannot be ${done}`, {
+    current: backfill.state,
+    requested,
+    hint: 'Wait until its runs have ended, then create another for what is left.',
+  })
+
+/** It would pause again at once. */
+function cannotGoOn({ backfill_id }: Readonly<BackfillRow>, changed: string): ServoError {
+  const [why = changed, hint = 'cancel it and create another'] = changed.split('; ')
+  return new ServoError('conflict', 'partitions_changed', `${backfill_id} cannot go on: ${why}`, {
+    hint: `${hint.charAt(0).toUpperCase()}${hint.slice(1)}.`,
+  })
+}
+
 interface Answer {
   readonly message: string
   readonly at: number
@@ -289,6 +308,14 @@ const accepted = (backfill: Readonly<BackfillRow>, said: Answer): AcceptedBackfi
   state_version: backfill.state_version,
 })
 
+/** The answer of the first cancellation that asked for as much. */
+function cancelAnswer(backfill: Readonly<BackfillRow>, withRuns: boolean, request: string): AcceptedBackfill {
+  const all = backfill.cancel_requests ?? []
+  const first = all.find(({ cancel_runs }) => cancel_runs || !withRuns) ?? all[0]
+  const at = first?.at ?? backfill.cancel_requested_at ?? backfill.state_changed_at
+  return accepted(backfill, { message: 'cancellation requested', at, request, event_id: first?.event_id ?? null })
+}
+
 const created = (backfill: Readonly<BackfillRow>, { isNew, ...said }: Answer & { isNew: boolean }): CreatedBackfill => ({
   backfill_id: backfill.backfill_id,
   ...answer(said),
@@ -296,13 +323,15 @@ const created = (backfill: Readonly<BackfillRow>, { isNew, ...said }: Answer & {
   total_partitions: backfill.total_partitions,
   total_chunks: backfill.total_chunks,
   parent_backfill_id: backfill.parent_backfill_id,
+  left_out: backfill.left_out ?? [],
 })
 
-const nothing = (message: string, at: number, request: string): CreatedBackfill => ({
+const nothing = (message: string, at: number, request: string, left_out: CreatedBackfill['left_out']): CreatedBackfill => ({
   backfill_id: null,
   ...answer({ message, at, request }),
   created: false,
   total_partitions: 0,
   total_chunks: 0,
   parent_backfill_id: null,
+  left_out,
 })

@@ -1,6 +1,7 @@
 import type { BackfillPreview } from '../../../api/automation/backfill-contract.ts'
 import { taskKey } from '../../../domain/assets/graph-partitions.ts'
 import { type ChosenPositions, upstreamPositions } from '../../../domain/backfills/selecting/asked-positions.ts'
+import { MAX_PARTITIONS, MAX_SPANS } from '../../../domain/backfills/selecting/too-many.ts'
 import { isServoError, ServoError } from '../../../lib/error.ts'
 import { shellWord } from '../../../lib/process/shell-word.ts'
 import { difference, type Spans, spans, union } from '../../../partitions/spans.ts'
@@ -23,10 +24,11 @@ export async function missingInputs(known: Knowledge, statuses: Statuses, chosen
       if (!graph.canBeMade(upstream)) continue
       const link = { upstream, mapping: partitions.mapping(reader, upstream, said) }
       const outside = difference(
-        readPositions(() => upstreamPositions(reader, link, positions, partitions)),
+        readPositions(() => upstreamPositions(reader, link, positions, partitions, MAX_SPANS)),
         chosen.get(upstream) ?? spans([]),
       )
-      if (outside.count > 0) needed.set(upstream, (needed.get(upstream) ?? new Map()).set(reader, outside))
+      if (outside.count > 0 && outside.count <= MAX_PARTITIONS && statuses.canTell(upstream))
+        needed.set(upstream, (needed.get(upstream) ?? new Map()).set(reader, outside))
     }
   }
   if (needed.size === 0) return []

@@ -9,7 +9,7 @@ import type {
   StorageRoom,
 } from '../../../api/retention-contract.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
-import { isReadable, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
+import { isReadable, madeIn, partitionStatus, wipedIn } from '../../../domain/partitions/partition-status.table.ts'
 import { partitionsOfAsset } from '../../../domain/planning/partitions-of-asset.ts'
 import { type ValueVersionRow, valueVersions } from '../../../domain/retention/value-versions.table.ts'
 import { knownAsset } from '../../../domain/selection/selected-assets.ts'
@@ -121,8 +121,8 @@ export class Removals implements RetentionApi {
           const status = joinedStatus(await this.#known.coldRows(partitionStatus).lookup(keys))
           if (isReadable(status) && status.last_materialization_event_id === event_id) return 'counts'
           // An attempt that began before the value was replaced or wiped may have it as an input.
-          const changedAt = Math.max(status?.last_materialization_at ?? 0, status?.wiped_at ?? 0)
-          return changedAt >= since || ofRuns.has(materialization_id ?? '') ? 'in use' : 'does not count'
+          const changedIn = status === undefined ? 0 : Math.max(madeIn(status), wipedIn(status))
+          return changedIn >= since || ofRuns.has(materialization_id ?? '') ? 'in use' : 'does not count'
         }),
       )
       if (states.includes('counts')) continue

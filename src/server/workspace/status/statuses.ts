@@ -12,12 +12,11 @@ import type {
 import type { StoredOutput } from '../../../contract/stored-output.ts'
 import { taskKey } from '../../../domain/assets/graph-partitions.ts'
 import { explain } from '../../../domain/partitions/explain.ts'
-import { isReadable, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
+import { isReadable, madeIn, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import type { StaleAsset } from '../../../domain/partitions/stale-asset.ts'
-import { positionsOf } from '../../../domain/partitions/stale-links.ts'
-import { CAUSES, type Staleness } from '../../../domain/partitions/staleness.ts'
+import { ancestry, CAUSES, type Staleness } from '../../../domain/partitions/staleness.ts'
 import { causeNames, type ReasonToMake } from '../../../domain/partitions/status-names.ts'
-import type { StoredValueRow } from '../../../domain/partitions/stored-values.table.ts'
+import { type StoredValueRow, valueMadeIn } from '../../../domain/partitions/stored-values.table.ts'
 import { parsePartitions } from '../../../domain/planning/parse-partitions.ts'
 import { knownAsset, selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { assert } from '../../../lib/assert.ts'
@@ -25,9 +24,9 @@ import { countWhile } from '../../../lib/collections/binary-search.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { toIso } from '../../../lib/time.ts'
 import { canonicalKey } from '../../../partitions/definition.ts'
-import { allOf } from '../../../partitions/key-range.ts'
+import { allOf, spansInSet } from '../../../partitions/key-range.ts'
 import { positionIn } from '../../../partitions/partition-set.ts'
-import { points, type Spans, spans } from '../../../partitions/spans.ts'
+import { Neighbours, type Spans, spans } from '../../../partitions/spans.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
 import { refuseRemoved } from '../../leader/retention/removed-value.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
@@ -36,6 +35,8 @@ import { readCursor, writeCursor } from './page-cursor.ts'
 
 /** The event loop gets a turn after this many partitions. */
 const PAUSE_AFTER = 4_096
+/** Partitions of an asset whose status is looked at one by one: a minute for each of two centuries. */
+const MAX_TOLD = 100_000_000
 
 interface AssetPosition {
   readonly asset: StaleAsset
@@ -62,7 +63,7 @@ export class Statuses implements StatusApi {
     return await this.#page(keys, query, moment, async function* (asset, after) {
       const { set } = asset
       const ranges = query.partition === undefined ? [allOf(set)] : parsePartitions(set, query.partition)
-      const wanted = spans(ranges.flatMap((range) => [...positionsOf(set, range.spans)]))
+      const wanted = spans(ranges.flatMap((range) => [...spansInSet(range)]))
       const isNewest = query.order === 'newest'
       const step = isNewest ? -1 : 1
       const upTo = (position: number): number => countWhile(wanted.count, (i) => wanted.at(i) <= position)
@@ -173,29 +174,40 @@ export class Statuses implements StatusApi {
     chosen: ReadonlyMap<string, Spans>,
     state: 'missing' | 'failed' | 'stale',
   ): Promise<ReadonlyMap<string, Spans>> {
+    const blind = [...chosen.keys()].find((key) => !this.canTell(key))
+    if (blind !== undefined) throw tooManyToTell(blind)
     const moment = await this.#current.of([...chosen.keys()])
     const { staleness } = moment
     const found = new Map<string, Spans>()
     for (const [key, asked] of chosen) {
       const asset = staleness.asset(key)
       const { columns } = asset
-      const positions: number[] = []
-      if (state === 'stale') {
-        for await (const span of this.#current.inTurns(moment, asset, asked.count === 0 ? asset.set.count : asked.at(0)))
-          for (const at of staleness.staleIn(asset, span)) if (asked.has(at)) positions.push(at)
-      } else {
+      const positions = new Neighbours()
+      if (asked.count > 0 && state === 'stale') {
+        const last = asked.at(asked.count - 1)
+        for await (const span of this.#current.inTurns(moment, asset, asked.at(0))) {
+          for (const at of staleness.staleIn(asset, span)) if (asked.has(at)) positions.add(at)
+          if (span.to >= last) break
+        }
+      } else if (state !== 'stale') {
         const is = state === 'missing' ? (at: number) => !columns.isMade(at) : (at: number) => columns.hasFailedLast(at)
         let looked = 0
         for (const { from, to } of asked.list) {
           for (let at = from; at <= to; at++) {
-            if (is(at)) positions.push(at)
+            if (is(at)) positions.add(at)
             if (++looked % PAUSE_AFTER === 0) await pause()
           }
         }
       }
-      found.set(key, points(positions))
+      found.set(key, spans(positions.list))
     }
     return found
+  }
+
+  /** True if the status of single partitions of this asset can be asked for: a byte or more is kept for each, and for each of those above it. */
+  canTell(assetKey: string): boolean {
+    const partitions = this.#options.partitions()
+    return ancestry(this.#options.graph(), [assetKey]).every((key) => partitions.of(key).count <= MAX_TOLD)
   }
 
   #assets(select: Selections): readonly string[] {
@@ -284,9 +296,9 @@ export class Statuses implements StatusApi {
 
 function storedOf(row: StatusRow | undefined, known: readonly (StoredValueRow | undefined)[]): StoredOutput | null {
   if (!isReadable(row)) return null
-  const made = row.last_materialization_at ?? 0
+  const made = madeIn(row)
   const its = known.find(
-    (each) => each && (each.materialization_id === row.last_materialization_id || each.materialized_at > made),
+    (each) => each && (each.materialization_id === row.last_materialization_id || valueMadeIn(each) > made),
   )
   if (its !== undefined) refuseRemoved(its, taskKey(its.asset_key, its.partition_key))
   if (its !== undefined) return { path: its.path, value: its.value, bytes: its.bytes, sha256: its.sha256 }
@@ -304,6 +316,14 @@ function reasonsAt(staleness: Staleness, asset: StaleAsset, at: number): readonl
   if (asset.columns.hasFailedLast(at)) reasons.push('last_attempt_failed')
   return reasons
 }
+
+const tooManyToTell = (key: string): ServoError =>
+  new ServoError(
+    'invalid',
+    'too_many_partitions',
+    `${key}, or an asset that it is made from, has more than ${MAX_TOLD} partitions, so nobody can tell which of them are missing, stale or failed`,
+    { hint: 'Name the partitions by a range, by keys or by a filter.' },
+  )
 
 const iso = (ms: number | null | undefined): string | null => (ms === null || ms === undefined ? null : toIso(ms))
 

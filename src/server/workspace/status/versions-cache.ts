@@ -5,10 +5,12 @@ import type { BlockPart } from '../../../engine/sorted/file-columns.ts'
 import { type KeyPositions, keyPositions } from '../../../partitions/key-positions.ts'
 import type { ColdRowsOf } from '../knowledge.ts'
 import type { AssetToLoad } from './columns-cache.ts'
+import { inOrder } from './load-columns.ts'
 
 const columnName = <Name extends keyof typeof dataVersions.columns>(name: Name): Name => name
 const KEY = columnName('partition_key')
 const MADE_AT = columnName('materialized_at')
+const MADE_ORDER = columnName('materialized_order')
 const VERSION = columnName('data_version')
 
 interface KeptVersions {
@@ -82,9 +84,10 @@ async function readVersions(
   const positions = keyPositions(columns.set, onlyItsKeys)
   for (const file of rows.files)
     for (const key of keys) for await (const part of rows.columns(file, key)) readBlock(log, part, positions)
-  for (const { partition_key, materialized_at, data_version } of recent) {
+  for (const { partition_key, materialized_at, materialized_order, data_version } of recent) {
     const position = columns.set.positionOf(partition_key)
-    if (position !== undefined) log.add(position, materialized_at, log.versionOf(data_version))
+    if (position === undefined) continue
+    log.add(position, materialized_order ?? materialized_at, log.versionOf(data_version), materialized_at)
   }
   return log.read()
 }
@@ -92,10 +95,11 @@ async function readVersions(
 function readBlock(log: VersionLog, { block, from, to }: BlockPart, keys: KeyPositions): void {
   const positions = keys.of(block.texts(KEY), from, to)
   const times = block.times(MADE_AT)
+  const orders = inOrder(block, MADE_ORDER, times)
   const { codes, values } = block.words(VERSION)
   const versions = values.map((version) => log.versionOf(version))
   for (let row = from; row < to; row++) {
     const position = positions[row - from] ?? -1
-    if (position >= 0) log.add(position, times[row] ?? 0, versions[codes[row] ?? -1] ?? -1)
+    if (position >= 0) log.add(position, orders[row] ?? 0, versions[codes[row] ?? -1] ?? -1, times[row])
   }
 }

@@ -1,12 +1,14 @@
 import type { ConflictPage, ConflictQuery, ReasonQuery, WhyApi } from '../../../api/automation/why-contract.ts'
 import type { RunDetail } from '../../../api/run-contract.ts'
 import type { StatusApi } from '../../../api/status-contract.ts'
+import { automationState, EVERYTHING } from '../../../domain/automation/automation-state.table.ts'
+import type { BackfillRow } from '../../../domain/backfills/backfills.table.ts'
 import type { ScheduleRow } from '../../../domain/schedules/schedule-definitions.table.ts'
 import type { SensorRow } from '../../../domain/sensors/sensor-definitions.table.ts'
 import { reason, type WhyAnswer, type WhyKind } from '../../../domain/why/reasons.ts'
-import { whyBackfill } from '../../../domain/why/why-backfill.ts'
+import { type FailedChunk, whyBackfill } from '../../../domain/why/why-backfill.ts'
 import { whyRun } from '../../../domain/why/why-run.ts'
-import { ServoError } from '../../../lib/error.ts'
+import { isServoError, ServoError } from '../../../lib/error.ts'
 import type { FoundBackfill } from '../backfills/backfill-reader.ts'
 import type { Knowledge } from '../knowledge.ts'
 import { whyOfAsset } from './asset-why.ts'
@@ -28,8 +30,10 @@ export interface WhySources {
   /** The variables of which a webhook needs one, and has none. */
   readonly missingSecrets: (sensor: Readonly<SensorRow>) => readonly string[]
   readonly run: (idOrStart: string) => Promise<RunDetail>
-  /** The backfill of this id, which must exist. */
+  /** The backfill of this id, or of the only one that begins so. */
   readonly backfill: (id: string) => Promise<FoundBackfill>
+  /** The runs of its first chunks that failed. */
+  readonly failedChunks: (backfillId: string) => Promise<readonly (string | null)[]>
   /** Whether this server lets schedules tick; undefined where no server answers. */
   readonly isOn?: boolean | undefined
   /** Why no code of the project can be evaluated here. */
@@ -56,7 +60,9 @@ export class Whys implements WhyApi {
         return await whyOfSensor(known, this.#sources.sensor(name), query.message, this.#sources)
       case 'backfill': {
         const { backfill, assets } = await this.#sources.backfill(name)
-        return whyBackfill(backfill, assets)
+        const everything = known.rows().hot(automationState).get(EVERYTHING)
+        const failure = backfill.failed_chunks === 0 ? undefined : await this.#failureIn(backfill)
+        return whyBackfill(backfill, assets, failure, { isOn: this.#sources.isOn, everything })
       }
       case 'run':
         return await this.#run(name)
@@ -69,6 +75,20 @@ export class Whys implements WhyApi {
 
   conflicts(query: ConflictQuery): Promise<ConflictPage> {
     return listConflicts(this.#known, query)
+  }
+
+  /** Why the first run of a backfill failed that did, unless that is gone. */
+  async #failureIn({ backfill_id }: Readonly<BackfillRow>): Promise<FailedChunk | undefined> {
+    const [run_id] = await this.#sources.failedChunks(backfill_id)
+    if (run_id == null) return undefined
+    try {
+      const { run, tasks } = await this.#sources.run(run_id)
+      const failed = tasks.find(({ state }) => state === 'FAILED')
+      return { run_id, task_key: failed?.task_key ?? null, error: failed?.error_message ?? run.error }
+    } catch (error) {
+      if (isServoError(error, 'not_found')) return undefined
+      throw error
+    }
   }
 
   async #run(idOrStart: string): Promise<WhyAnswer> {

@@ -1,0 +1,122 @@
+import type { Context } from 'hono'
+import type { z } from 'zod'
+import { type Access, admit, type Caller } from '../access/access.ts'
+import type { Role } from '../access/roles.ts'
+import { readBody } from '../read-body.ts'
+import { checkedQuery } from '../request/parameters.ts'
+
+/** The path below which everything is that needs a token. */
+export const BASE = '/api/v1/orchestration'
+
+type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS'
+
+/** A proof that a caller brings instead of an API token: the token of an attempt, or the signature of a message. */
+export type OwnProof = 'task_token' | 'signature'
+
+/** What a route needs of its caller. */
+export type Need = Role | OwnProof | 'nothing'
+
+/** A route as it is declared, once. The router, the documentation and its tests are made from this. */
+export interface Route {
+  readonly method: Method
+  /** With `:name` for each part that varies. */
+  readonly path: string
+  readonly needs: Need
+  /** The parameters it takes; undefined if it takes none, `ignored` if it does not look at them. */
+  readonly query: z.ZodObject | 'ignored' | undefined
+  /** The JSON it takes; undefined if it takes none, or reads the body by rules of its own. */
+  readonly body: z.ZodType | undefined
+  /** The status of an answer, the usual one first. */
+  readonly statuses: readonly [number, ...number[]]
+  /** Answers a request for this route: first who calls, then what is asked. */
+  readonly serve: (c: Context, access: Access) => Promise<Response>
+}
+
+/** The names of the parts of a path that vary. */
+type ParamsOf<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
+  ? { readonly [N in Name]: string } & ParamsOf<`/${Rest}`>
+  : P extends `${string}:${infer Name}`
+    ? { readonly [N in Name]: string }
+    : object
+
+/** A request that was let in, with everything about it checked. */
+export interface Admitted<P extends string, Q, B, By> {
+  readonly by: By
+  readonly params: ParamsOf<P>
+  readonly query: Q
+  readonly body: B
+  readonly request: Request
+  /** All values of a parameter that may be repeated. */
+  repeated(name: string & keyof Q): string[] | undefined
+}
+
+interface Declaration<P extends string, Q, B, By> {
+  readonly method: Method
+  readonly path: P
+  readonly query?: (z.ZodObject & z.ZodType<Q>) | 'ignored'
+  readonly body?: z.ZodType<B>
+  /** 200 if absent. */
+  readonly statuses?: readonly [number, ...number[]]
+  /** Returns what is sent as JSON, or a response. */
+  readonly handle: (asked: Admitted<P, Q, B, By>) => unknown
+}
+
+/** Declares a route for callers with a role. */
+export function route<P extends string, Q, B>(declaration: Declaration<P, Q, B, Caller> & { readonly needs: Role }): Route {
+  const { needs } = declaration
+  return declared(declaration, needs, ({ request }, access) => admit(access, request, needs))
+}
+
+/** Declares a route whose callers prove who they are in a way of their own. `admit` throws if they do not. */
+export function provenRoute<P extends string, Q, B, By>(
+  declaration: Declaration<P, Q, B, By> & {
+    readonly needs: OwnProof
+    readonly admit: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>) => By
+  },
+): Route {
+  return declared(declaration, declaration.needs, declaration.admit)
+}
+
+/** Declares a route for everybody. */
+export function openRoute<P extends string, Q, B>(declaration: Declaration<P, Q, B, undefined>): Route {
+  return declared(declaration, 'nothing', () => undefined)
+}
+
+/** Sends JSON with this status. */
+export const answer = (value: unknown, status: number, headers: Readonly<Record<string, string>> = {}): Response =>
+  // Not `Response.json`: the server sends a body that is text in one piece, and that of any other response as a stream.
+  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json', ...headers } })
+
+/** The router has matched the path, so that all its parts are there; what has a schema has its type, and nobody asks for the rest. */
+const known = <T>(value: unknown): T => value as T
+
+function declared<P extends string, Q, B, By>(
+  { method, path, query, body, statuses = [200], handle }: Declaration<P, Q, B, By>,
+  needs: Need,
+  letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
+): Route {
+  return {
+    method,
+    path,
+    needs,
+    query,
+    body,
+    statuses,
+    async serve(c, access) {
+      const request = c.req.raw
+      const params: ParamsOf<P> = known(c.req.param())
+      // Nothing of a request is looked at, and no byte of its body is read, before its caller is known.
+      const by = await letIn({ request, params }, access)
+      const asked = {
+        by,
+        params,
+        query: known<Q>(query === 'ignored' ? undefined : checkedQuery(request, c.req.query(), query)),
+        body: known<B>(body === undefined ? undefined : await readBody(request, body)),
+        request,
+        repeated: (name: string) => c.req.queries(name),
+      }
+      const answered = await handle(asked)
+      return answered instanceof Response ? answered : answer(answered, statuses[0])
+    },
+  }
+}
