@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { CreatedBackfill, WireBackfill } from '../../../api/automation/backfill-contract.ts'
-import { ServoError } from '../../../lib/error.ts'
+import { isServoError, ServoError } from '../../../lib/error.ts'
 import { ask } from '../../ask-and-tell.ts'
 import type { Cell } from '../../columns.ts'
 import { print, printJson } from '../../output.ts'
@@ -30,10 +30,13 @@ export async function waitForBackfill(made: CreatedBackfill, first: WireBackfill
   try {
     for (let without = 0; !isOver(shown) && !leave.signal.aborted; ) {
       await sleep(LOOK_EVERY_MS, undefined, { signal: leave.signal }).catch(() => undefined)
-      const now = await ask(flags, async ({ backfills }, leadership) => ({ ...(await backfills.get(id)), leadership }))
-      shown = now.backfill
-      without = now.leadership === 'answers' ? 0 : without + 1
-      if (without > LOOKS_WITHOUT_SERVER && !isOver(shown)) throw serverGone(shown)
+      const now = await ask(flags, async ({ backfills }, leadership) => ({ ...(await backfills.get(id)), leadership })).catch(
+        ifUnavailable,
+      )
+      const isAnswered = 'backfill' in now
+      if (isAnswered) shown = now.backfill
+      without = isAnswered && now.leadership === 'answers' ? 0 : without + 1
+      if (without > LOOKS_WITHOUT_SERVER && !isOver(shown)) throw isAnswered ? serverGone(shown) : now
     }
   } finally {
     process.off('SIGINT', onSignal)
@@ -44,6 +47,12 @@ export async function waitForBackfill(made: CreatedBackfill, first: WireBackfill
   else print(`\n${id} continues on the server; cancel it with: servo backfills cancel ${id}`)
   if (!isOver(shown)) process.exitCode = 130
   else if (shown.state !== 'SUCCEEDED') process.exitCode = 1
+}
+
+/** A server that dies while it answers is a look without a server: another may be started. */
+function ifUnavailable(error: unknown): ServoError {
+  if (isServoError(error, 'unavailable')) return error
+  throw error
 }
 
 const serverGone = (backfill: WireBackfill): ServoError =>
