@@ -17,8 +17,8 @@ import { Gate, interceptedStore } from './intercepted-store.ts'
 import { reachableFrom } from './reachable.ts'
 import { paths, scope, Workspace } from './workspace.ts'
 
-/** Half as many as by default, so that fewer publishes are needed. */
-const PER_LEVEL = 8
+/** A quarter of the default, so that fewer publishes are needed. */
+const PER_LEVEL = 4
 const history = { per_level: PER_LEVEL }
 
 /** Seals one run of a task. */
@@ -58,10 +58,10 @@ describe('history', { timeout: 180_000 }, () => {
     const ids: string[] = []
     for (let i = 1; i <= PER_LEVEL ** 2 + PER_LEVEL + 2; i++) ids.push(await seal(workspace, compactor, `r${i}`))
     expect(await entriesOf(workspace, compactor)).toEqual([
-      [1, 64],
-      [65, 72],
-      [73, 73],
-      [74, 74],
+      [1, 16],
+      [17, 20],
+      [21, 21],
+      [22, 22],
     ])
     for (const id of ids) expect(await found(compactor, id)).toEqual(WHOLE)
     workspace.clock.pass(HOUR_MS)
@@ -90,7 +90,8 @@ describe('history', { timeout: 180_000 }, () => {
       [31, 39],
       ...[40, 41, 42, 43, 44, 45].map((publish) => [publish, publish]),
     ])
-    expect(Math.max(...sizes)).toBe(PER_LEVEL)
+    // The ninth closes the entry.
+    expect(Math.max(...sizes)).toBe(8)
     expect(await workspace.verify()).toMatchObject({ problems: [], relaid: [] })
   })
 
@@ -99,7 +100,7 @@ describe('history', { timeout: 180_000 }, () => {
     const workspace = new Workspace(counting)
     const compactor = await workspace.compactor({ history: { full_rows: 45 } })
     const reads: number[] = []
-    for (let i = 1; i <= 200; i++) {
+    for (let i = 1; i <= 100; i++) {
       const id = await seal(workspace, compactor, `r${i}`)
       if (i % 50 !== 0) continue
       const view = await workspace.view()
@@ -190,7 +191,7 @@ describe('history', { timeout: 180_000 }, () => {
     expect(await entriesOf(workspace, compactor)).toHaveLength(1)
     await workspace.collect(10 * MINUTE_MS)
     for (const id of ids) expect(await found(reader, id)).toEqual(WHOLE)
-    expect(await reader.history.list(runs, { limit: 100 })).toHaveLength(7)
+    expect(await reader.history.list(runs, { limit: 100 })).toHaveLength(PER_LEVEL - 1)
   })
 
   test('[S9] that closes a day is not taken for garbage before its manifest is written', async () => {

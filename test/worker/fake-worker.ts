@@ -5,6 +5,7 @@ import type { AttemptResultInput, DispatchEnvelope } from '../../src/contract/di
 import type { EvaluationReport, EvaluationRequest } from '../../src/contract/evaluation.ts'
 import { serveWork } from '../../src/worker/process/child.ts'
 import type { AttemptContext } from '../../src/worker/process/received-work.ts'
+import { PRINTED_MB } from './printed.ts'
 
 type Body = (envelope: DispatchEnvelope, context: AttemptContext) => unknown
 
@@ -67,13 +68,13 @@ const bodies: Record<string, Body> = {
     for (let i = 0; i < 10_000; i++) console.log(`line ${i}`)
     throw new Error('it is all wrong')
   },
-  'prints a gigabyte': () => {
+  'prints too much': () => {
     const line = 'x'.repeat(1_023)
-    for (let i = 0; i < 2 ** 20; i++) console.log(line)
+    for (let i = 0; i < PRINTED_MB * 2 ** 10; i++) console.log(line)
   },
-  'prints a gigabyte natively': () => {
+  'prints too much natively': () => {
     const chunk = Buffer.alloc(2 ** 20, `${'y'.repeat(1_023)}\n`)
-    for (let i = 0; i < 2 ** 10; i++) writeFully(1, chunk)
+    for (let i = 0; i < PRINTED_MB; i++) writeFully(1, chunk)
   },
   'says why and is killed': () => {
     console.log('one')

@@ -130,12 +130,13 @@ async function created(
     return
   }
   if (!isLive) note('no server is running; it begins when one is started (servo dev)')
-  if (!flags.json)
-    print(
-      `${backfill.backfill_id}  ${sizeText(made.total_partitions, made.total_chunks)}${made.created ? '' : ', created before'}`,
-    )
-  if (flags.wait) await waitForBackfill(made, backfill, flags)
-  else if (flags.json) printJson(createdJson(made, backfill))
+  const size = sizeText(made.total_partitions, made.total_chunks)
+  const say = (): void => {
+    if (!flags.json) print(`${backfill.backfill_id}  ${size}${made.created ? '' : ', created before'}`)
+  }
+  if (flags.wait) return await waitForBackfill({ made, backfill, say }, flags)
+  say()
+  if (flags.json) printJson(createdJson(made, backfill))
 }
 
 export async function listBackfills(

@@ -11,12 +11,8 @@ const CONFIG = `import { defineConfig } from 'servo-flow'
 export default defineConfig({ project: 'shop', dirs: ['assets'], pools: { narrow: 1 } })
 `
 
-/** Commands that end at once and change nothing. */
-const QUESTIONS = new Set([
-  ...['runs list', 'runs show', 'assets list', 'assets show', 'partitions list', 'partitions status', 'partitions keys'],
-  ...['schedules list', 'schedules show', 'schedules ticks', 'sensors list', 'sensors show', 'sensors evals'],
-  ...['why run', 'why asset', 'why schedule', 'conflicts'],
-])
+/** Commands that handle signals or wait for others: they have a process of their own. So have all that are given more than arguments. */
+const LONG = /^(?:dev|start|init)\b|\s(?:--wait|--follow|-f)\b/
 
 /** A project in a folder of its own, with what a user's project has: a config, modules, and packages. */
 export class TestProject {
@@ -55,19 +51,19 @@ export class TestProject {
     return begun
   }
 
-  async servo(...args: string[]) {
-    return await this.begin(args).ended
+  /** Runs a command to its end: in a process of its own or, if it ends by itself, in one that all such commands of the tests share. */
+  async servo(...args: string[]): Promise<Ran> {
+    return await (LONG.test(args.join(' ')) ? this.begin(args).ended : this.asked(...args))
   }
 
-  /** The answer to a question, from a process that stays: the same code without the start, which costs more than the answer. */
+  /** Runs a command in a process that stays: the same code without the start, which costs more than most commands. */
   async asked(...args: string[]): Promise<Ran> {
     return await asked(this.dir, ...args)
   }
 
   /** What a command prints with --json. */
   async json(...args: string[]) {
-    const isQuestion = QUESTIONS.has(args.slice(0, 2).join(' '))
-    const { stdout, stderr, code } = await (isQuestion ? this.asked(...args, '--json') : this.servo(...args, '--json'))
+    const { stdout, stderr, code } = await this.servo(...args, '--json')
     if (code !== 0) throw new Error(`servo ${args.join(' ')} ended with ${code}: ${stderr}`)
     return JSON.parse(stdout)
   }

@@ -18,14 +18,23 @@ const LOOKS_WITHOUT_SERVER = 10
 /** With --json: the backfill, and what became of the request for it. */
 export const createdJson = (made: CreatedBackfill, backfill: WireBackfill): object => ({ ...backfill, ...made })
 
+interface Begun {
+  readonly made: CreatedBackfill
+  readonly backfill: WireBackfill
+  /** Says that it has begun. */
+  readonly say: () => void
+}
+
 /** Shows the progress until the end, and exits with 1 unless it succeeded. Leaving does not stop it. */
-export async function waitForBackfill(made: CreatedBackfill, first: WireBackfill, flags: ProjectFlags): Promise<void> {
+export async function waitForBackfill({ made, backfill: first, say }: Begun, flags: ProjectFlags): Promise<void> {
   let shown = first
   const { backfill_id: id } = first
   const live = flags.json ? undefined : LiveBlock.on(() => [progressOf(shown)])
   const leave = new AbortController()
   const onSignal = (): void => leave.abort()
+  // Before anything is said, because a signal may follow at once.
   process.once('SIGINT', onSignal)
+  say()
   live?.start()
   try {
     for (let without = 0; !isOver(shown) && !leave.signal.aborted; ) {
