@@ -11,8 +11,8 @@ const CONFIG = `import { defineConfig } from 'servo-flow'
 export default defineConfig({ project: 'shop', dirs: ['assets'], pools: { narrow: 1 } })
 `
 
-/** Commands that handle signals or wait for others: they have a process of their own. So have all that are given more than arguments. */
-const LONG = /^(?:dev|start|init)\b|\s(?:--wait|--follow|-f)\b/
+/** Commands that handle signals, wait for others, or let modules print: they have a process of their own. */
+const OF_ITS_OWN = /^(?:check|dev|start|init)\b|\s(?:--wait|--follow|-f)\b/
 
 /** A project in a folder of its own, with what a user's project has: a config, modules, and packages. */
 export class TestProject {
@@ -53,7 +53,7 @@ export class TestProject {
 
   /** Runs a command to its end: in a process of its own or, if it ends by itself, in one that all such commands of the tests share. */
   async servo(...args: string[]): Promise<Ran> {
-    return await (LONG.test(args.join(' ')) ? this.begin(args).ended : this.asked(...args))
+    return await (OF_ITS_OWN.test(args.join(' ')) ? this.begin(args).ended : this.asked(...args))
   }
 
   /** Runs a command in a process that stays: the same code without the start, which costs more than most commands. */
