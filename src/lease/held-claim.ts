@@ -130,7 +130,8 @@ export class HeldClaim implements HeldLease {
     this.#enter('doubtful')
     for (;;) {
       const { newest, challenges } = this.#place.look(this.number)
-      this.#wasMoved = this.#place.moved(this.number)
+      // Only a higher claim removes one: a claim that is gone without it was deleted, file by file, with everything around it.
+      this.#wasMoved = newest < this.number || this.#place.moved(this.number)
       if (newest !== this.number || this.#wasMoved) {
         this.#lose()
         return

@@ -3,7 +3,8 @@ import type { RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { logText } from '../../contract/log-text.ts'
 import type { ReasonCode } from '../../domain/why/reasons.ts'
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
+import { stateMoved } from '../../ports/state-moved.ts'
 import type { LocalComponents } from '../../server/components.ts'
 import { colours, note, print, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
@@ -79,7 +80,10 @@ export class WatchedRun {
   async read(components: LocalComponents): Promise<void> {
     const { readWorkspace } = await import('../../server/workspace/reader.ts')
     const { runs } = await readWorkspace(components)
-    const { run, tasks, attempts } = await runs.get(this.runId)
+    const { run, tasks, attempts } = await runs.get(this.runId).catch((error: unknown) => {
+      // A run that a server acknowledged is on record, unless the record is gone.
+      throw isServoError(error, 'not_found') ? stateMoved(components.servoDir) : error
+    })
     this.last = run
     const last = new Map(attempts.map((attempt) => [attempt.task_key, attempt]))
     for (const task of tasks) this.#tasks.set(task.task_key, { task, attempt: last.get(task.task_key) })

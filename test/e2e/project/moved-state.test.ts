@@ -42,6 +42,20 @@ test('[E6] a server whose state folder is deleted acknowledges nothing more, and
   expect(project.has('.servo')).toBe(false)
 })
 
+test('[E6] a server whose state folder is deleted file by file says so, and so does a command that follows a run', async () => {
+  const project = projectOf({ 'assets/all.ts': ASSETS })
+  const dev = await project.dev()
+  const run = project.begin(['run', 'rows'])
+  await run.says(/running/)
+  const lease = project.file('.servo/tenant=default/workspace=default/lease')
+  // What rm -rf removes first may be the claim, while the folder around it is still there.
+  for (const name of fs.readdirSync(lease)) fs.rmSync(`${lease}/${name}`, { recursive: true })
+  fs.rmSync(project.file('.servo'), { recursive: true })
+  expect(await dev.ended).toMatchObject({ code: 3, stderr: expect.stringMatching(MOVED) })
+  expect(await run.ended).toMatchObject({ code: 3, stderr: expect.stringMatching(MOVED) })
+  expect(project.has('.servo')).toBe(false)
+})
+
 test('[E6] a run that leads by itself ends when its state folder is moved, and its workers write no other', async () => {
   const project = projectOf({ 'assets/all.ts': ASSETS })
   const run = project.begin(['run', 'rows'])
