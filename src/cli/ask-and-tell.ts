@@ -1,3 +1,4 @@
+import { checkStateFolder } from '../adapters/fs/state-folder.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { isServoError, ServoError } from '../lib/error.ts'
@@ -39,7 +40,8 @@ export async function ask<T>(
     if (ofCode) await refuseNeverLoaded(leader)
     return await unlessNotLoaded(flags, leader, 'answers', () => question(leader, 'answers'))
   }
-  if (!ofNext) refuseEmpty(servoDirOf(projectDir))
+  // What the code declares can be told before anything has run.
+  if (!ofCode) refuseEmpty(servoDirOf(projectDir))
   const { readWorkspace } = await import('../server/workspace/reader.ts')
   const code = ofCode ? await loadCode(projectDir, components) : undefined
   if (typeof code === 'string' && ofNext) throw notLoaded(code)
@@ -115,6 +117,12 @@ export async function tell<T>(
   const projectDir = findProject(flags)
   if (!ofCode) refuseEmpty(servoDirOf(projectDir))
   const components = await componentsOf(projectDir)
+  if (!checkStateFolder(components.servoDir)) {
+    // A command that is refused leaves nothing behind, and whoever leads makes a folder.
+    if (needsServer !== undefined) throw needsServer()
+    const code = await loadCode(projectDir, components)
+    if (typeof code === 'string') throw notLoaded(code)
+  }
   const asked = await withLeader(
     components,
     (leader) => command(leader, true),

@@ -147,9 +147,9 @@ describe('assets and what is told of them', () => {
 describe('without a server', () => {
   test('everything about assets can be asked and told all the same, and the next server knows it', async () => {
     const project = projectOf({ 'assets/all.ts': ASSETS })
-    const never = await project.servo('assets', 'list')
-    expect(never.stderr).toMatch(/nothing is recorded in .*\.servo yet\nhint: Start the project with servo dev/)
-    expect(never.code).toBe(2)
+    expect((await project.servo('assets', 'show', 'raw/crm')).stdout).toContain('declared in   assets/all.ts:')
+    expect((await project.json('partitions', 'why', 'raw/crm')).status).toBe('NEVER_MATERIALIZED')
+    expect(project.has('.servo'), 'after questions').toBe(false)
 
     expect((await project.servo('run', 'raw/crm', '--quiet')).code).toBe(0)
     expect((await project.json('assets', 'show', 'raw/crm')).last_run).toMatchObject({ state: 'SUCCEEDED' })

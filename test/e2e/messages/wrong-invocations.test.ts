@@ -75,7 +75,7 @@ const WITHOUT_STATE: readonly string[] = [
   'completion tcsh',
   'query',
   'verify nowhere',
-  'show whole',
+  'runs list',
   'runs list --project nowhere',
   'init new --name My_Shop!',
   'init . --yes',

@@ -43,3 +43,22 @@ test('[S12] the state is for its owner alone, whatever the umask is, and Git doe
   fs.mkdirSync(project.file('assets/below'))
   expect(await servo(['verify'], { cwd: project.file('assets/below') })).toMatchObject({ code: 0 })
 })
+
+test('[S12] a command that is refused makes no folder for the state, and the first run makes one that Git does not see', async () => {
+  const project = projectOf({ 'assets/all.ts': ASSETS })
+  const refused = [
+    'run nope',
+    'run nope --dry-run',
+    'run --failed',
+    'runs rerun run_nope',
+    'backfills create rows --all --wait',
+    'tokens list',
+  ]
+  // Unset, as it is for a user: the tests share a cache of compiled code.
+  const tried = `unset NODE_COMPILE_CACHE; for command in ${refused.map((command) => `'${command}'`).join(' ')}; do servo $command; done`
+  await shell(tried, project.dir)
+  expect(fs.readdirSync(project.dir)).not.toContain('.servo')
+  await shell(`unset NODE_COMPILE_CACHE; umask 000; servo run value`, project.dir)
+  expect(fs.readFileSync(project.file('.servo/.gitignore'), 'utf8')).toBe('*\n')
+  expect(fs.statSync(project.file('.servo')).mode & 0o777).toBe(0o700)
+})

@@ -44,12 +44,12 @@ test('a package.json that is not JSON is named, with line and column', async () 
     `error: package.json:3:3  not valid JSON: unexpected "\\""\nhint: Correct it. Node reads it to load the modules in this folder and below.\n`,
   )
   expect(code).toBe(2)
-  // Nothing was ever loaded, so there is no last version to show; and a refused run leaves nothing behind.
+  // Nothing was ever loaded, so there is no last version to show.
   const listed = await project.asked('assets', 'list')
   expect(listed).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: expect.stringMatching(/^error: nothing is recorded in .*\nhint: Start the project with servo dev/),
+    stderr: `error: the project cannot be loaded: package.json:3 not valid JSON: unexpected "\\""\nhint: Correct that first. servo check lists every problem.\n`,
   })
   expect((await project.servo('check')).stdout).toContain('not checked: types: package.json cannot be read\n')
   project.write('package.json', '{}')

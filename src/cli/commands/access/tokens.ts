@@ -23,7 +23,7 @@ export async function createToken(flags: CreateFlags, now: Date): Promise<void> 
   const expires = expiresAt(flags.expires, now)
   const body = newTokenBody.safeParse({ name, role, ...(expires !== undefined && { expires_at: expires }) })
   if (!body.success) throw badFlag(`invalid value '${name}' for --name`, `It ${body.error.issues[0]?.message}.`)
-  const made = await (await tokensOf(flags)).create(body.data, currentUser())
+  const made = await (await tokensOf(flags, makeStateFolder)).create(body.data, currentUser())
   if (flags.json) {
     printJson(made)
     return
@@ -69,10 +69,10 @@ export async function revokeToken(id: string, flags: ProjectFlags): Promise<void
 }
 
 /** Without the address of a server these are the tokens of the project. They are files, so this needs no server: whoever can write to the folder may do everything with it already. */
-async function tokensOf(flags: ProjectFlags): Promise<TokensApi> {
+async function tokensOf(flags: ProjectFlags, prepare: (dir: string) => void = () => undefined): Promise<TokensApi> {
   const remote = remoteServer(flags)
   if (remote !== undefined) return remote.tokens
   const components = await componentsOf(findProject(flags))
-  makeStateFolder(components.servoDir)
+  prepare(components.servoDir)
   return new ApiTokens(components)
 }
