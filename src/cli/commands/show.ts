@@ -52,7 +52,7 @@ export async function showValue(key: string, flags: ShowFlags): Promise<void> {
     const { value } = first.row
     print(printable(JSON.stringify(value, null, 2)))
   } else if (first === undefined && format === 'table') note(`${key} has no rows`)
-  else await { table: writeTable, json: writeJson, csv: writeCsv }[format](tableOf(found.rows))
+  else await { table: writeTable, json: writeJson, csv: writeCsv }[format](tableOf(found))
   if (found.isMore) note('there are more rows; --limit shows more of them')
 }
 
@@ -71,9 +71,20 @@ interface Question {
   readonly limit: number
 }
 
+interface Found {
+  readonly rows: readonly ShownRow[]
+  readonly columns: ReadonlySet<string>
+  /** The columns of the partition. */
+  readonly ofPartition: ReadonlySet<string>
+  readonly isOne: boolean
+  readonly isMore: boolean
+}
+
 /** The rows of current materializations, those of the newest partition first. */
-async function readCurrent({ definition, statuses, readValue, partition, limit }: Question) {
+async function readCurrent({ definition, statuses, readValue, partition, limit }: Question): Promise<Found> {
   const rows: ShownRow[] = []
+  const [columns, ofPartition] = [new Set<string>(), new Set<string>()]
+  const found = { rows, columns, ofPartition, isOne: false, isMore: false }
   let [made, stored] = [0, 0]
   let failed: PartitionStatus | undefined
   for await (const status of statusesOf(statuses, definition.asset_key, partition)) {
@@ -82,16 +93,22 @@ async function readCurrent({ definition, statuses, readValue, partition, limit }
     made++
     if (!status.stored) continue
     stored++
-    const { kind, read } = readValue(status.stored, status)
-    const columns = partitionColumns(definition, status.partition_key)
+    const { kind, read, columnsOf } = readValue(status.stored, status)
+    const inColumns = partitionColumns(definition, status.partition_key)
+    for (const name of Object.keys(inColumns)) ofPartition.add(name)
+    let isMore = false
     for await (const row of read()) {
-      if (rows.length === limit) return { rows, isOne: false, isMore: true }
-      rows.push({ kind, partition: columns, row })
+      isMore = rows.length === limit
+      if (isMore) break
+      rows.push({ kind, partition: inColumns, row })
     }
+    // A row lacks the columns that are undefined in it, so the file tells which there are.
+    for (const name of await columnsOf()) columns.add(name)
+    if (isMore) return { ...found, isMore }
   }
   if (made === 0) throw failed === undefined ? neverMaterialized(definition, partition) : onlyFailed(failed)
   if (stored === 0) throw noValue(definition, partition)
-  return { rows, isOne: stored === 1 && (partition !== undefined || !definition.partitions), isMore: false }
+  return { ...found, isOne: stored === 1 && (partition !== undefined || !definition.partitions) }
 }
 
 /** As many as the server answers at a time. */
@@ -119,7 +136,11 @@ function partitionColumns({ partitions }: AssetDefinition, key: string): Record<
 type ValueReader = (
   stored: StoredOutput,
   status: PartitionStatus,
-) => { kind: ShownRow['kind']; read: () => AsyncIterable<Record<string, unknown>> }
+) => {
+  kind: ShownRow['kind']
+  read: () => AsyncIterable<Record<string, unknown>>
+  columnsOf: () => Promise<readonly string[]>
+}
 
 /** Reads values by how they are stored: the rows of a table, JSON as one row, in a file or not, and of any other file where it lies and its size. */
 async function valueReader(projectDir: string): Promise<ValueReader> {
@@ -140,6 +161,10 @@ async function valueReader(projectDir: string): Promise<ValueReader> {
         read: async function* () {
           yield* await values.openTable(ref, undefined)
         },
+        columnsOf: async () => {
+          const { columnNames } = await import('../../worker/values/rows-read.ts')
+          return await columnNames(fileOf(path))
+        },
       }
     }
     if (stored.value !== null || path.endsWith('.json'))
@@ -148,6 +173,7 @@ async function valueReader(projectDir: string): Promise<ValueReader> {
         read: async function* () {
           yield { value: await values.readJson(value) }
         },
+        columnsOf: async () => ['value'],
       }
     return {
       kind: 'file',
@@ -157,21 +183,21 @@ async function valueReader(projectDir: string): Promise<ValueReader> {
         checkSize(path, bytes, stored)
         yield { path: fileOf(path), bytes }
       },
+      columnsOf: async () => ['path', 'bytes'],
     }
   }
 }
 
 /** Rows as the answer to a query. Partitions may have been written before a column was added, so columns are matched by name. */
-function tableOf(shown: readonly ShownRow[]): QueryResult {
-  const own = [...new Set(shown.flatMap(({ row }) => Object.keys(row)))]
-  const ofPartition = Object.keys(shown[0]?.partition ?? {})
+function tableOf({ rows: shown, columns, ofPartition }: Found): QueryResult {
+  const own = [...columns]
   const isNumber = (name: string): boolean =>
     shown.every(({ row }) => row[name] == null || typeof row[name] === 'number' || typeof row[name] === 'bigint')
   // Times stand whole on a screen.
   const isTime = (name: string): boolean => shown.every(({ row }) => row[name] == null || row[name] instanceof Date)
   return {
     columns: [
-      ...ofPartition.map((name) => ({ name: freeName(name, own), type: 'VARCHAR' })),
+      ...[...ofPartition].map((name) => ({ name: freeName(name, own), type: 'VARCHAR' })),
       ...own.map((name) => ({ name, type: isNumber(name) ? 'DOUBLE' : isTime(name) ? 'TIMESTAMP' : 'VARCHAR' })),
     ],
     async *rows() {

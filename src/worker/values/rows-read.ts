@@ -1,4 +1,11 @@
-import { type AsyncBuffer, type FileMetaData, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import {
+  type AsyncBuffer,
+  asyncBufferFromFile,
+  type FileMetaData,
+  parquetMetadataAsync,
+  parquetReadObjects,
+  parquetSchema,
+} from 'hyparquet'
 import { isServoError, messageOf, ServoError } from '../../lib/error.ts'
 import { decompressors, textOf } from '../../parquet/codecs.ts'
 import type { DataColumn as Column } from '../../sdk/columns.ts'
@@ -33,6 +40,14 @@ export async function* readRows(file: AsyncBuffer, columns: readonly Column[] | 
       cause: error,
     })
   }
+}
+
+/** The columns of a Parquet file, as the file has them. */
+export async function columnNames(file: string): Promise<readonly string[]> {
+  const { schema } = await parquetMetadataAsync(await asyncBufferFromFile(file))
+  return parquetSchema({ schema } as FileMetaData)
+    .children.map(({ element }) => element.name)
+    .filter((name) => name !== NO_COLUMNS.name)
 }
 
 function columnsIn(metadata: FileMetaData): readonly Column[] | undefined {

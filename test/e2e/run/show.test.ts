@@ -34,6 +34,8 @@ export const sales = table('sales', {
   schema: z.object({ region: z.string(), n: z.number() }),
   run: ({ partition }) => [1, 2].map((n) => ({ region: partition.key.region, n })),
 })
+const sparse = z.object({ id: z.number(), partition: z.string().optional(), note: z.string().optional() })
+export const optional = table('optional', { partitions: keys(['a', 'b']), schema: sparse, run: ({ partition }) => partition.key === 'a' ? [{ id: 1 }] : [] })
 export const wide = table('wide', {
   partitions: keys(['eu']),
   schema: z.object({ id: z.bigint(), partition: z.string() }),
@@ -54,6 +56,7 @@ beforeAll(async () => {
     { selection: ['cities', 'times', 'nobody', 'settings', 'note', 'silent'] },
     { selection: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
     { selection: ['wide'], partitions: ['eu'] },
+    { selection: ['optional'], partitions: ['*'] },
     { selection: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
   ]
   for (const body of asked) {
@@ -165,4 +168,11 @@ test('what a program reads is whole, and a column of bigints is text in every ro
     { partition_1: 'eu', id: '9007199254740993', partition: 'own' },
     { partition_1: 'eu', id: '1', partition: 'own' },
   ])
+})
+
+test('a table has the columns that its schema declares, whether a row has a value in them or not', async () => {
+  expect(await show('optional', '--format', 'csv')).toEqual(['partition_1,id,partition,note', 'a,1,,'])
+  expect(await show('optional', '--partition', 'b', '--format', 'csv')).toEqual(['partition_1,id,partition,note'])
+  expect(await show('optional', '--json', 'note')).toEqual(['[', '{"note":null}', ']'])
+  expect(await show('nobody', '--format', 'csv')).toEqual(['name'])
 })
