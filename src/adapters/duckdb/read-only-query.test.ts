@@ -104,6 +104,11 @@ describe('a query', () => {
     expect(await hintOf('describe mart/revenue')).toBe('Write "mart/revenue" in double quotes.')
     expect(await hintOf('hello')).toMatch(/^Write one SELECT/)
     expect(await hintOf('select 1 +')).toMatch(/^Check the statement/)
+    const quote = /^Text needs single quotes: /
+    expect(await hintOf('FROM answers WHERE answer = why')).toMatch(quote)
+    expect(await hintOf('FROM answers WHERE answer = "why"')).toMatch(quote)
+    expect(await hintOf("FROM answers WHERE answer::text || 'x' = 2025-01-15")).toMatch(quote)
+    expect(await hintOf('SELECT anser FROM answers')).not.toMatch(quote)
     expect(await hintOf('PIVOT answers ON answer')).toContain('PIVOT needs its values')
     expect(await hintOf('DROP TABLE answers')).not.toContain('PIVOT')
   })

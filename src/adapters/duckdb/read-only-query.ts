@@ -112,6 +112,19 @@ const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolExce
 /** A file that was there when the lock was set: now that it is gone, DuckDB treats its name as a folder. */
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
 
+const UNKNOWN_COLUMN = /^Binder Error: Referenced column "(.+?)" not found/s
+/** 2025-01-15 without quotes is a difference of numbers, to which the texts of a column are converted. */
+const NOT_A_NUMBER = /^Conversion Error: Could not convert string '.*' to U?(?:INT|BIGINT|HUGEINT|DOUBLE|DECIMAL)/s
+const SEE_TABLES = 'See docs/reference/tables.md of the package for the tables and their columns.'
+const QUOTE_TEXT = `Text needs single quotes: partition = '2025-01-15'. DESCRIBE lists the columns of a table or asset.`
+
+/** True if something that a column is compared with was taken for a column, or for a number. */
+function lacksQuotes(message: string): boolean {
+  const column = UNKNOWN_COLUMN.exec(message)?.[1]
+  if (column === undefined) return NOT_A_NUMBER.test(message)
+  return [...message.matchAll(/[=<>]\s*"?([^\s"]+)/g)].some(([, compared]) => compared === column)
+}
+
 /** Classifies an error of DuckDB by what the user can do about it. */
 function explainQueryError(error: unknown, source: TableSource, more: MoreViews): unknown {
   if (error instanceof Error && error.name === 'ServoError') return error
@@ -145,7 +158,7 @@ function explainQueryError(error: unknown, source: TableSource, more: MoreViews)
     })
   }
   return new ServoError('invalid', 'bad_query', message, {
-    hint: 'See docs/reference/tables.md of the package for the tables and their columns.',
+    hint: lacksQuotes(message) ? QUOTE_TEXT : SEE_TABLES,
     cause: error,
   })
 }
