@@ -1,5 +1,6 @@
 import {
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -9,8 +10,9 @@ import {
   unlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { hasErrorCode, ServoError } from '../../lib/error.ts'
+import { shellWord } from '../../lib/process/shell-word.ts'
 import { configFile } from '../../sdk/project/project-files.ts'
 import { asking, type Terminal } from '../confirm.ts'
 import { installPackages, type PackageManager, packageManagerOf } from '../init/install.ts'
@@ -111,6 +113,8 @@ async function chosen(folder: string | undefined, flags: InitFlags): Promise<Cho
 
 function checkedFolder(dir: string): string {
   if (hasLongName(dir)) throw tooLong('the folder')
+  if (dir.split(sep).includes('node_modules'))
+    throw badFlag(`${dir} is below node_modules`, 'Node runs no TypeScript there. Choose another folder.')
   const there = existing(dir)
   if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Choose another folder.')
   const config = configFile(dir)
@@ -173,6 +177,14 @@ function checkPlaces({ dir, assets }: Choices, files: ReadonlyMap<string, string
       `the folder for assets cannot be ${assets}, because ${file} is a file`,
       'Use a folder such as assets or src/assets.',
     )
+  for (const name of [...files.keys(), 'package.json']) {
+    const path = join(dir, name)
+    if (existing(path)?.isFile() || lstatSync(path, { throwIfNoEntry: false }) === undefined) continue
+    throw badFlag(
+      `${name} is a folder, or a link to nowhere, where a file should be`,
+      'Move it away, or choose another folder.',
+    )
+  }
 }
 
 /** Writes the files that are missing, and package.json. Whatever it made is removed again if one of them cannot be written. */
@@ -274,7 +286,7 @@ const RUN_ALL = "npx servo run '*' --partition '*'"
 function nextSteps({ dir, install }: Choices, manager: PackageManager, isReady: boolean): string[] {
   const folder = relative('.', dir)
   return [
-    ...(folder === '' ? [] : [`cd ${/\s/.test(folder) ? JSON.stringify(folder) : folder}`]),
+    ...(folder === '' ? [] : [`cd ${shellWord(folder)}`]),
     ...(isReady ? [] : ['npm pkg set type=module']),
     ...(install ? [] : [`${manager} install`]),
     'npx servo dev',

@@ -22,7 +22,9 @@ export interface Merged {
 }
 
 /** Adds what a package.json lacks. What it has stays, in its order and indentation. */
-export function mergedPackage(text: string, wanted: Wanted, file: string): Merged {
+export function mergedPackage(marked: string, wanted: Wanted, file: string): Merged {
+  // npm reads a file with a byte order mark too.
+  const text = marked.replace(/^\uFEFF/, '')
   const description = parsed(text, file)
   const [added, kept]: [string[], string[]] = [[], []]
   for (const [section, entries] of Object.entries(wanted)) {

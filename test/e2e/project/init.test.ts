@@ -142,6 +142,11 @@ test.each([
     ['.', '--assets', 'file/assets'],
     /cannot be file\/assets, because file is a file\nhint: /,
   ],
+  [
+    'a folder below node_modules',
+    ['node_modules/x'],
+    /\/node_modules\/x is below node_modules\nhint: Node runs no TypeScript there/,
+  ],
   ['assets in the place of a file of the project', ['x', '--assets', 'README.md'], /because README\.md is a file\nhint: /],
 ])('%s is refused, and nothing is written', async (_, args, message) => {
   write('file', '')
@@ -150,6 +155,20 @@ test.each([
   expect(stderr).toMatch(message)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(fs.readdirSync(dir, { recursive: true }).sort()).toEqual(['broken', 'broken/package.json', 'file'])
+})
+
+test('servo init refuses a folder or a broken link in the place of a file, reads a byte order mark, and quotes the folder', async () => {
+  fs.mkdirSync(path.join(dir, 'shop/tsconfig.json'), { recursive: true })
+  const blocked = await servo(['init', 'shop', '--yes'], { cwd: dir })
+  expect(blocked).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('tsconfig.json is a folder, or a link to nowhere, where a file should be\n'),
+  })
+  expect(fs.readdirSync(path.join(dir, 'shop'))).toEqual(['tsconfig.json'])
+  write("it's/package.json", '\uFEFF{ "name": "web" }')
+  const made = await servo(['init', "it's", '--yes', '--no-install'], { cwd: dir })
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringContaining(`\n  cd 'it'\\''s'\n`) })
+  expect(JSON.parse(read("it's/package.json"))).toMatchObject({ name: 'web', scripts: { dev: 'servo dev' } })
 })
 
 test('a file that cannot be written leaves nothing half-written', async () => {
@@ -185,7 +204,7 @@ wrote  My Shop/pipelines/daily/revenue.ts
 wrote  My Shop/servo.config.ts
 wrote  My Shop/tsconfig.json
 ready  in 0.1 s. Next:
-  cd "My Shop"
+  cd 'My Shop'
   npm install
   npx servo dev
   npx servo run '*' --partition '*'   (in another terminal)
