@@ -24,6 +24,25 @@ export function membersOf(value: object): [string, unknown][] {
   }
 }
 
+/** Objects of which JSON shows nothing, as something that it shows: an error as its message and those of its causes. */
+export function plainObject(value: unknown): unknown {
+  if (value instanceof Map) return Object.fromEntries(value)
+  if (value instanceof Set) return [...value]
+  return value instanceof Error && Object.keys(value).length === 0 ? errorText(value) : value
+}
+
+/** As many as a person reads; causes may go in circles. */
+const SHOWN_CAUSES = 5
+
+function errorText(error: Error): string {
+  const texts: string[] = []
+  for (let cause: unknown = error; cause !== undefined && texts.length < SHOWN_CAUSES; ) {
+    texts.push(cause instanceof Error ? String(cause) : messageOf(cause))
+    cause = cause instanceof Error ? cause.cause : undefined
+  }
+  return texts.join(': ')
+}
+
 const unreadable = (error: unknown): string => `[unreadable: ${messageOf(error)}]`
 
 /** Deeper than anything that a person reads; toJSON may return a new object without an end. */
@@ -42,8 +61,8 @@ function plain(value: unknown, around: readonly object[]): unknown {
     return withoutJson(value, within, error)
   }
   try {
-    if (value instanceof Map) return plain(Object.fromEntries(value), within)
-    if (value instanceof Set) return plain([...value], within)
+    const told = plainObject(value)
+    if (told !== value) return plain(told, within)
     if (Array.isArray(value)) return value.map((item) => plain(item, within))
     return plainMembers(value, within)
   } catch (error) {

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander'
-import { choiceOf } from '../flags.ts'
+import { badFlag, choiceOf } from '../flags.ts'
 import { jsonFieldsOf } from '../json/chosen-fields.ts'
 import { colours } from '../output.ts'
 
@@ -73,4 +73,7 @@ export const between = (command: Command, what: string): Command =>
 
 /** The option that makes a request repeatable. */
 export const keyedBy = (command: Command, same = 'request'): Command =>
-  command.option('--key <key>', `name of the request; a request repeated under the same key is the same ${same}`)
+  command.option('--key <key>', `name of the request; a request repeated under the same key is the same ${same}`, (key) => {
+    if (key.trim() === '') throw badFlag('--key is empty', 'Give the request a name, or leave --key out.')
+    return key
+  })

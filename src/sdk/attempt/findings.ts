@@ -5,7 +5,7 @@ import { wellFormed } from '../../lib/text/well-formed.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import { type DescribingErrors, describeError } from '../described-error.ts'
 import { invalid } from '../invalid.ts'
-import { membersOf, plainFields } from '../shown-fields.ts'
+import { membersOf, plainFields, plainObject, shownFields } from '../shown-fields.ts'
 import { issuesText, type StandardSchemaV1 } from '../standard-schema.ts'
 
 export async function checkedMetadata(
@@ -34,7 +34,7 @@ const isNoJsonNumber = (value: unknown): boolean =>
 
 function plainValue(value: unknown): unknown {
   const asJson = (given: unknown): unknown => {
-    const text = JSON.stringify(given, (_, member: unknown) => (isNoJsonNumber(member) ? String(member) : member))
+    const text = JSON.stringify(given, (_, member: unknown) => (isNoJsonNumber(member) ? String(member) : plainObject(member)))
     return text === undefined ? null : wellFormed(JSON.parse(text))
   }
   try {
@@ -64,6 +64,10 @@ interface ThrowingChecks {
   readonly warn: (text: string) => void
 }
 
+/** Only code without types gets here: most often a check whose body lacks its return. */
+const noVerdict = (result: unknown): string =>
+  `it returned ${shownFields(result)}; a check returns true or false, or an object with ok: true or ok: false`
+
 export async function runChecks(
   checks: Checks<unknown>,
   value: unknown,
@@ -76,8 +80,9 @@ export async function runChecks(
     const { test, severity } = asCheck(check)
     try {
       const result = await test(value)
-      const { ok, ...facts } = typeof result === 'object' ? result : { ok: result }
-      results.push({ name, ok: ok === true, severity, metadata: jsonOf(facts) })
+      const { ok, ...facts } = typeof result === 'object' && result !== null ? result : { ok: result }
+      const metadata = jsonOf(typeof ok === 'boolean' ? facts : { message: noVerdict(result), ...facts })
+      results.push({ name, ok: ok === true, severity, metadata })
     } catch (error) {
       const failed: ReportedCheck = { name, ok: false, severity, metadata: { error: messageOf(error) } }
       thrownBy.set(failed, error)

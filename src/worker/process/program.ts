@@ -62,7 +62,8 @@ export async function runProgram({ words, cwd, env, signal, print, describing }:
       throw error
     }
   } catch (error) {
-    throw hasErrorCode(error, 'ENOENT') ? missing(file, cwd) : error
+    if (hasErrorCode(error, 'ENOENT')) throw missing(file, cwd)
+    throw hasErrorCode(error, 'EACCES') ? notExecutable(file) : error
   } finally {
     clearTimeout(killing)
     signal.removeEventListener('abort', stop)
@@ -91,6 +92,9 @@ function endOf(code: number | null, signal: NodeJS.Signals | null): string {
 
 const whyStopped = ({ reason }: AbortSignal): string =>
   reason instanceof Error && reason.name === 'TimeoutError' ? 'its timeout had passed' : 'the run was cancelled'
+
+const notExecutable = (file: string): Error =>
+  invalid('not_executable', `${file} may not be executed`, `Run chmod +x ${file}, or name its interpreter: ['sh', '${file}'].`)
 
 function missing(file: string, cwd: string): Error {
   return existsSync(cwd)

@@ -17,13 +17,14 @@ export const orders = table('orders', {
 })
 export const warned = asset('warned', {
   run({ log }) {
-    log.info('read', { rows: 300, from: 'the shop', parts: [1, 2], none: undefined })
+    log.info('read', { rows: 300, from: 'the shop', parts: [1, 2], none: undefined, error: new TypeError('no', { cause: new Error('why') }), sizes: new Map([['a', 1]]) })
     return 3
   },
   checks: {
     'is even': check.warn((n) => ({ ok: n % 2 === 0, message: 'it is odd', found: n })),
     'is small': (n) => n < 10,
     'is odd': (n) => n % 2 === 1,
+    'has a return': check.warn((n) => { n > 1 }),
   },
 })
 `
@@ -43,13 +44,16 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
   for (const text of [recap, shown]) expect(text).toMatch(/\n {2}checks: 1 passed, 1 warned, 1 failed\n/)
 
   const warned = await project.servo('run', 'warned')
-  expect(warned.stdout).toMatch(/succeeded +[\d.]+ m?s {2}warned\n {4}check is even warned: it is odd found=3\n/)
-  expect(warned.stdout).toMatch(/^succeeded with 1 warning {2}run_\w{8} {2}1 task in /m)
-  expect(warned.stdout).toMatch(/ {2}checks: 2 passed, 1 warned\n {4}warned {2}check is even warned: it is odd found=3\n/)
+  expect(warned.stdout).toMatch(
+    /succeeded +[\d.]+ m?s {2}warned\n {4}check is even warned: it is odd found=3\n {4}check has a return warned: it returned undefined; a check returns true or false/,
+  )
+  expect(warned.stdout).toMatch(/^succeeded with 2 warnings {2}run_\w{8} {2}1 task in /m)
+  expect(warned.stdout).toMatch(/ {2}checks: 2 passed, 2 warned\n {4}warned {2}check is even warned: it is odd found=3\n/)
   expect(warned.code).toBe(0)
 
   // Fields of the log stand behind its text, and are JSON in JSON.
-  const fields = /warned │ read {2}rows=300 from="the shop" parts=\[1,2\] none=null\n/
+  const fields =
+    /warned │ read {2}rows=300 from="the shop" parts=\[1,2\] none=null error="TypeError: no: Error: why" sizes=\{"a":1\}\n/
   expect(warned.stdout).toMatch(fields)
   const [, warnedId = ''] = /(run_\w{8})/.exec(warned.stdout) ?? []
   expect((await project.servo('runs', 'logs', warnedId)).stdout).toMatch(fields)
@@ -71,7 +75,7 @@ test('[R6] each check that does not pass shows what was found: as it happens, at
     /\nchecks, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d by run_\w{8}\n {2}check one row per id failed: .*\n {2}check has rows passed: rows=7\n {2}check has a region warned: /,
   )
   expect(await project.json('assets', 'show', 'warned')).toMatchObject({
-    last_checks: { partition_key: null, checks: [{ name: 'is even', ok: false }, { ok: true }, { ok: true }] },
+    last_checks: { partition_key: null, checks: [{ name: 'is even', ok: false }, { ok: true }, { ok: true }, { ok: false }] },
   })
 
   // A body that fails leaves the last results as they were.

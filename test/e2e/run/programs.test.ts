@@ -67,6 +67,8 @@ export const bad = command('bad', {
   checks: { 'ids are unique': check.unique('id') },
 })
 
+export const locked = command('locked', { run: ['./scripts/told.sh'] })
+
 /** The assets of docs/query.md. */
 export const revenue = table('mart/revenue', {
   partitions: keys(['eu', 'us']),
@@ -246,6 +248,19 @@ test('rows that are missing, do not fit or do not pass fail the attempt, and the
     'bad[column]': expect.stringContaining('row 2 of rows.csv (line 3) has "many" in column amount, which must be a number'),
     'bad[check]': expect.stringContaining('checks of bad failed: ids are unique'),
     'bad[fine]': null,
+  })
+})
+
+test('a script that may not be executed says how to run it', async () => {
+  const { code, stdout } = await project.servo('run', 'locked', '--key', 'locked')
+  expect(stdout).toContain(
+    "./scripts/told.sh may not be executed. Run chmod +x ./scripts/told.sh, or name its interpreter: ['sh', './scripts/told.sh']",
+  )
+  expect(code).toBe(1)
+  const unnamed = await project.servo('run', 'locked', '--key', '')
+  expect(unnamed).toMatchObject({
+    code: 2,
+    stderr: 'error: --key is empty\nhint: Give the request a name, or leave --key out.\n',
   })
 })
 
