@@ -144,7 +144,7 @@ export const errorGroups: readonly CodeGroup[] = [
       bad_stored_path: 'A stored value is not where values of its asset belong.',
       no_source_files: 'No file matches the `uri` of a source.',
       unsupported_uri: 'Local workers can only read sources from files.',
-      not_executable: 'The program of a command may not be executed.',
+      not_executable: 'The program of a command is not executable.',
       no_such_program: 'The program of a command does not exist.',
       no_such_folder: 'The folder does not exist.',
       bad_result: 'A sensor returned something other than runs.',

@@ -63,7 +63,7 @@ function failedLines({ asset, failed_partitions }: AssetDetail): string[] {
   })
   const more = count - newest.length
   const list = `servo partitions list ${printable(asset.asset_key)} --status failed`
-  const heading = `the last attempt failed at ${count.toLocaleString('en')} ${count === 1 ? 'partition' : 'partitions'}`
+  const heading = `the last attempt failed for ${count.toLocaleString('en')} ${count === 1 ? 'partition' : 'partitions'}`
   return [
     colours.red(heading),
     ...lines,

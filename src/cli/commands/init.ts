@@ -297,6 +297,9 @@ function nextSteps({ dir, install }: Choices, manager: PackageManager, isReady: 
 function showNext(steps: readonly string[], isReady: boolean, ms: number): void {
   const seconds = `in ${(ms / 1_000).toFixed(1)} s`
   if (isReady) print(`${colours.green('ready')}  ${seconds}. Next:`)
-  else print(`${colours.yellow('made')}   ${seconds}, but it does not run before package.json says "type": "module". Next:`)
+  else
+    print(
+      `${colours.yellow('done')}   ${seconds}, but the project does not run until package.json says "type": "module". Next:`,
+    )
   for (const step of steps) print(`  ${printable(step)}${step === RUN_ALL ? '   (in another terminal)' : ''}`)
 }

@@ -76,7 +76,7 @@ function tokenAt(text: string, at: number): { token: Token; length: number } {
   }
   const [character = ''] = text.slice(at)
   if (character === '"') {
-    throw badSelection(text, at, 'a text in quotes that ends on the same line and has no backslash', 'one that does not')
+    throw badSelection(text, at, 'quoted text that ends on the same line and contains no backslash', 'something else')
   }
   throw badSelection(text, at, 'a word, a sign or a text in quotes', JSON.stringify(character), quoteIt)
 }

@@ -72,7 +72,7 @@ export const assetWords: WordsOf<AssetCode> = {
     `${run_id} will materialize it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
   in_requested_run: ({ run_id }) => `${run_id}, which is not planned yet, may materialize it`,
   stale_because: (facts, when) => `${staleInWords(facts, when)}${facts.path.length > 1 ? ` (${facts.path.join(' → ')})` : ''}`,
-  fresh: () => 'neither its upstream assets nor its code changed since',
+  fresh: () => 'neither its upstream assets nor its code have changed since',
   partition_counts: ({ partitions, made, stale, failed, missing }) => {
     if (made === partitions) return `all ${numeral(partitions)} partitions are up to date`
     if (missing === partitions) return `it has ${numeral(partitions)} ${partitions === 1 ? 'partition' : 'partitions'}`

@@ -59,8 +59,8 @@ test('lines that assign nothing are named, without what they hold', () => {
   ])
   const behind = envFileProblems(folderWith({ '.env': 'A="x" # why\nTOKEN="abc\\"canary-51c0"\nL="one\ntwo" canary-51c0\n' }))
   expect(behind.map(({ line, message }) => `${line} ${message}`)).toEqual([
-    '2 the text after the closing quote of TOKEN does not count',
-    '4 the text after the closing quote of L does not count',
+    '2 the text after the closing quote of TOKEN is ignored',
+    '4 the text after the closing quote of L is ignored',
   ])
   expect(JSON.stringify([problems, behind])).not.toContain('canary')
 })

@@ -49,6 +49,7 @@ function textOf(file: string): string {
 }
 
 const ASSIGNMENT = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(["'`])?/
+const QUOTES = ['"', "'", '`']
 
 /** What Node reads over in silence: lines that assign nothing, quotes that are never closed, and text behind one that is. Values may be secrets and are not shown. */
 export function envFileProblems(projectDir: string): ProjectProblem[] {
@@ -88,8 +89,8 @@ export function envFileProblems(projectDir: string): ProjectProblem[] {
       if (!/^\s*(?:#|$)/.test(rest))
         found.push({
           code: 'bad_env_file',
-          message: `the text after the closing quote of ${name} does not count`,
-          hint: `A value ends at the next ${quote}, also after a backslash. Put a value that contains one in other quotes: " or ' or \`.`,
+          message: `the text after the closing quote of ${name} is ignored`,
+          hint: `A value ends at the next ${quote}, also after a backslash. Put a value that contains one in other quotes: ${QUOTES.filter((other) => other !== quote).join(' or ')}.`,
           file,
           line: end + 1,
         })

@@ -94,7 +94,7 @@ const whyStopped = ({ reason }: AbortSignal): string =>
   reason instanceof Error && reason.name === 'TimeoutError' ? 'its timeout had passed' : 'the run was cancelled'
 
 const notExecutable = (file: string): Error =>
-  invalid('not_executable', `${file} may not be executed`, `Run chmod +x ${file}, or name its interpreter: ['sh', '${file}'].`)
+  invalid('not_executable', `${file} is not executable`, `Run chmod +x ${file}, or name its interpreter: ['sh', '${file}'].`)
 
 function missing(file: string, cwd: string): Error {
   return existsSync(cwd)

@@ -70,7 +70,7 @@ test('servo init says what a package of CommonJS needs before the project runs',
   write('package.json', '{ "name": "web", "type": "commonjs" }')
   const { code, stdout, stderr } = await servo(['init', '--no-install', '--yes'], { cwd: dir })
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('npm pkg set type=module') })
-  expect(stdout).toMatch(/^made .*"type": "module"\. Next:\n {2}npm pkg set type=module\n {2}npm install\n {2}npx servo dev\n/m)
+  expect(stdout).toMatch(/^done .*"type": "module"\. Next:\n {2}npm pkg set type=module\n {2}npm install\n {2}npx servo dev\n/m)
   expect(stdout).not.toMatch(/^ready/m)
   write('other/package.json', '{ "name": "other", "type": "commonjs" }')
   const json = await servo(['init', 'other', '--no-install', '--json'], { cwd: dir })

@@ -251,10 +251,10 @@ test('rows that are missing, do not fit or do not pass fail the attempt, and the
   })
 })
 
-test('a script that may not be executed says how to run it', async () => {
+test('a script that is not executable says how to run it', async () => {
   const { code, stdout } = await project.servo('run', 'locked', '--key', 'locked')
   expect(stdout).toContain(
-    "./scripts/told.sh may not be executed. Run chmod +x ./scripts/told.sh, or name its interpreter: ['sh', './scripts/told.sh']",
+    "./scripts/told.sh is not executable. Run chmod +x ./scripts/told.sh, or name its interpreter: ['sh', './scripts/told.sh']",
   )
   expect(code).toBe(1)
   const unnamed = await project.servo('run', 'locked', '--key', '')

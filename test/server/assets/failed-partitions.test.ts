@@ -48,13 +48,13 @@ test('assets show names the partitions whose last attempt failed and what their 
     },
   })
   expect(lines(detail)).toContain(
-    'the last attempt failed at 2 partitions\n  c  the shop is shut\n  a  check positive failed: found -1',
+    'the last attempt failed for 2 partitions\n  c  the shop is shut\n  a  check positive failed: found -1',
   )
 
   broken = partitions.keys
   await run(...broken)
   const all = lines(await get())
-  expect(all).toContain('the last attempt failed at 8 partitions\n  h  check positive failed: found -1\n')
+  expect(all).toContain('the last attempt failed for 8 partitions\n  h  check positive failed: found -1\n')
   expect(all).toContain('\n  d  check positive failed: found -1\n  and 3 more: servo partitions list chk --status failed')
 
   broken = []

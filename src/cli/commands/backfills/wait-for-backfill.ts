@@ -73,7 +73,7 @@ const serverGone = (backfill: WireBackfill): ServoError =>
   )
 
 export const needsServer = (): ServoError =>
-  new ServoError('unavailable', 'no_server', 'no server is running, and --wait needs one: it carries the backfill through', {
+  new ServoError('unavailable', 'no_server', 'no server is running, and --wait needs one to carry out the backfill', {
     hint: 'Start one with servo dev, or leave --wait out to record the backfill for the next server. Nothing was recorded.',
   })
 
