@@ -17,6 +17,9 @@ test.each<[string, [string, ...string[]]]>([
   ['a script', ['python3', 'ml/tain.py', '--fast']],
   ['a script behind flags', ['python3.12', '-u', '-B', 'ml/tain.py']],
   ['a program of the project', ['./ml/tain.py']],
+  ['a script for uv', ['uv', 'run', 'ml/tain.py', '--day', 'x']],
+  ['a script for Python that poetry runs', ['poetry', 'run', 'python', 'ml/tain.py']],
+  ['a script behind variables', ['env', 'A=1', 'B=2', 'python3', 'ml/tain.py']],
 ])('a command that names %s that does not exist is found', (_, run) => {
   expect(missing(run)).toMatch(/^forecast runs (\.\/)?ml\/tain\.py, which does not exist$/)
 })
@@ -32,6 +35,8 @@ test.each<[string, [string, ...string[]]]>([
   ['is a command of a program', ['dbt', 'build', 'models/new.sql']],
   ['has no file ending', ['deno', 'run', 'main.ts']],
   ['is a flag', ['node', '--version']],
+  ['is the value of a flag of uv', ['uv', 'run', '--with', 'duckdb==1.4', 'ml/train.py']],
+  ['is only variables', ['env', 'A=1']],
 ])('what %s is not missed', (_, run) => {
   expect(missing(run)).toBeUndefined()
 })

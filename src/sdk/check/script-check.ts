@@ -6,6 +6,8 @@ import type { CommandCode } from '../project/command-files.ts'
 
 /** Programs whose first argument that is no flag is a script. */
 const INTERPRETER = /^(?:python|pypy|node|deno|bun|ruby|perl|Rscript|julia|php|sh|bash|zsh|dash|ksh)[\d.]*$/
+/** Programs that run what follows `run`: another program, or a Python script. */
+const RUNNER = /^(?:uv|poetry|pipenv|pdm|hatch)$/
 /** What follows one of these flags is code or a module, not a file. */
 const NO_SCRIPT = /^-(?:c|m|e|p|-eval|-print|-command)$/
 /** Without a file ending, the word may be a command of the program, as in `deno run`. */
@@ -31,6 +33,12 @@ export function missingScript(asset: AnyAsset, root: string): { message: string;
 function scriptIn([program, ...others]: readonly unknown[]): string | undefined {
   if (typeof program !== 'string') return undefined
   if (program.includes('/') && !path.isAbsolute(program)) return program
+  if (program === 'env')
+    return scriptIn(others.slice(others.findIndex((word) => typeof word !== 'string' || !/^\w+=/.test(word))))
+  const [run, ran] = others
+  // A flag there may take a value, which is no script.
+  if (RUNNER.test(program) && run === 'run' && typeof ran === 'string' && !ran.startsWith('-'))
+    return SCRIPT.test(ran) ? ran : scriptIn(others.slice(1))
   if (!INTERPRETER.test(path.basename(program))) return undefined
   const first = others.findIndex((word) => typeof word !== 'string' || !word.startsWith('-') || NO_SCRIPT.test(word))
   const script = first < 0 ? undefined : others[first]
