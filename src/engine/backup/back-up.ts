@@ -3,6 +3,7 @@ import { toIso } from '../../lib/time.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { type Leading, storeOfLeader } from '../ledger/leading.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import { numberOf, Paths, type Scope } from '../paths.ts'
 import {
@@ -15,7 +16,7 @@ import {
   writeList,
   writeRecord,
 } from './backup-record.ts'
-import { BackupTarget, type FileCopier } from './backup-target.ts'
+import { BackupTarget, copierOfLeader, type FileCopier } from './backup-target.ts'
 import { type CopiedState, copyState } from './copy-state.ts'
 import { type BackedUpFile, placeInBackup } from './file-list.ts'
 import { recordedStore } from './recorded-store.ts'
@@ -33,6 +34,8 @@ export interface BackUpOptions {
   readonly prune: boolean
   /** Checks the new backup, before it takes the place of the one before; throws if it is damaged. Without it, nothing is read back. */
   readonly check?: (backup: ObjectStore) => Promise<void>
+  /** Checked before every write: a process that was stopped may wake up when another has made a newer backup. */
+  readonly lease?: Leading
 }
 
 export interface BackupReport extends Omit<CopiedState, 'kept' | 'lost'> {
@@ -53,11 +56,12 @@ export interface BackupReport extends Omit<CopiedState, 'kept' | 'lost'> {
  * removed and nothing replaced that the record before leads to, except what is damaged: it can be restored at any moment.
  */
 export async function backUp(options: BackUpOptions): Promise<BackupReport> {
-  const { from, to, files, scope, registry, clock, besides, prune, check } = options
+  const { from, scope, registry, clock, besides, prune, check, lease } = options
+  const to = storeOfLeader(options.to, lease)
   const before = (await readRecord(to)) ?? newRecord(scope)
   refuseOther(before, scope)
   const kept = await keptList(to, before)
-  const target = new BackupTarget(to, files, kept.files)
+  const target = new BackupTarget(to, copierOfLeader(options.files, lease), kept.files)
   const state = await copyState({ from, target, before: kept, scope, registry, besides, prune })
   const unmended = check === undefined ? [] : await mend(target, new Paths(scope))
   await check?.(recordedStore(to, target.named.values()))
