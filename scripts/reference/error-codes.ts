@@ -396,6 +396,7 @@ export const errorGroups: readonly CodeGroup[] = [
       another_ledger:
         'The backup has a segment that the project does not have: it is of another project, or of a restored copy.',
       damaged_copy: 'The copy has damaged or missing files.',
+      damaged_record: 'The record of a backup, `backup.json`, is damaged. The next backup makes it again.',
       damaged_list: 'The list of the files of a backup is damaged. The next backup makes it again.',
       state_exists: 'The project already has state, and a restore replaces none.',
     },

@@ -1,7 +1,7 @@
 import { sha256 } from '../../lib/hash.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { checkLeads, type Leading } from '../ledger/leading.ts'
 import { contentOf, type FileContent, isSameContent } from '../files/content.ts'
+import { checkLeads, type Leading } from '../ledger/leading.ts'
 import { type BackedUpFile, placeInBackup } from './file-list.ts'
 
 /** Copies whole files from one store to the other. */

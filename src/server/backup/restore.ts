@@ -76,9 +76,14 @@ async function alone<T>(to: string, work: (temp: string, lease: HeldLease) => Pr
 }
 
 const takenOver = (to: string): ServoError =>
-  new ServoError('conflict', 'restore_taken_over', `another process took over the restore to ${to}, because this one did not answer`, {
-    hint: 'What that one restores counts.',
-  })
+  new ServoError(
+    'conflict',
+    'restore_taken_over',
+    `another process took over the restore to ${to}, because this one did not answer`,
+    {
+      hint: 'What that one restores counts.',
+    },
+  )
 
 async function copiedBack(dir: string, to: string, record: BackupRecord): Promise<CopiedBack> {
   const back = await copyBack({ from: folderStore(dir), to: folderStore(to), files: copierOf(dir, to), record }).catch(

@@ -47,6 +47,9 @@ function takeFrom(dir: string): void {
   fs.writeFileSync(join(dir, 'lease', `${String(next.epoch).padStart(12, '0')}.json`), JSON.stringify(next))
 }
 
+const filesBelow = (dir: string): string[] =>
+  fs.readdirSync(dir, { recursive: true, withFileTypes: true }).flatMap((each) => (each.isFile() ? each.name : []))
+
 /** What a copy lacks of the project. Of the manifests it needs only the newest. */
 const missingIn = (dir: string): string[] =>
   [...project.keys()].filter((path) => !path.includes('/manifests/') && !fs.existsSync(join(dir, path)))
@@ -100,6 +103,65 @@ test('[K9] a restore that was taken over while it was stopped puts nothing in pl
   await other
   expect(missingIn(copy)).toEqual([])
   expect(fs.readdirSync(dir).sort()).toEqual(['.servo', 'backup', 'copy'])
+})
+
+test.each([
+  ['deleted', (file: string) => fs.rmSync(file)],
+  ['damaged', (file: string) => fs.truncateSync(file, 30)],
+])('[K8] secrets that are %s in the project stay whole in the backup, and are named', async (_, damage) => {
+  const { servoDir, copy, backUp, restoring } = folders()
+  await backUp()
+  damage(join(servoDir, SECRETS))
+  for (let round = 0; round < 2; round++)
+    expect(await backUp({ prune: true })).toMatchObject({ problems: [{ path: SECRETS }], copied: { files: 0 } })
+  expect(await restoring()).toMatchObject({ problems: [] })
+  expect(fs.readFileSync(join(copy, SECRETS))).toEqual(project.get(SECRETS))
+})
+
+test('[K8][K9] secrets that are damaged before the first backup are named, left out, and made anew by a restore', async () => {
+  const { servoDir, copy, backUp, restoring } = folders()
+  fs.truncateSync(join(servoDir, SECRETS), 30)
+  expect(await backUp()).toMatchObject({ problems: [{ path: SECRETS }] })
+  expect(await restoring()).toMatchObject({ problems: [{ path: SECRETS }] })
+  expect(JSON.parse(fs.readFileSync(join(copy, SECRETS), 'utf8'))).toHaveProperty('api_token')
+})
+
+test('[K8] secrets that are damaged in the backup and gone in the project are named as lost', async () => {
+  const { servoDir, backup, backUp } = folders()
+  await backUp()
+  fs.rmSync(join(servoDir, SECRETS))
+  fs.writeFileSync(join(backup, SECRETS), Buffer.alloc(project.get(SECRETS)!.length))
+  expect(await backUp()).toMatchObject({ problems: [{ path: SECRETS }, { path: SECRETS }] })
+})
+
+test.each(['backup.json', 'lists'])('[K8] the next backup makes %s again if it is damaged, and says so', async (name) => {
+  const { servoDir, backup, copy, backUp, restoring } = folders()
+  await backUp()
+  // Now the log lies under another name in the backup.
+  const log = join(servoDir, world.root, 'logs/run_1/attempt_1/1.ndjson')
+  fs.appendFileSync(log, 'two\n')
+  await backUp()
+  const path = name === 'lists' ? join(name, fs.readdirSync(join(backup, name))[0]!) : name
+  fs.truncateSync(join(backup, path), 20)
+  await expect(restoring()).rejects.toMatchObject({ kind: 'corrupt', hint: expect.stringContaining('next servo backup') })
+  expect(await backUp()).toMatchObject({ problems: [], mended: [path], copied: { files: 0 } })
+  expect(await restoring()).toMatchObject({ problems: [] })
+  expect(missingIn(copy)).toEqual([])
+  expect(filesBelow(join(copy, world.root, 'logs'))).toEqual(['1.ndjson'])
+  expect(fs.readFileSync(join(copy, world.root, 'logs/run_1/attempt_1/1.ndjson'), 'utf8')).toBe('one\ntwo\n')
+})
+
+test('a damaged record does not let the backup of another project or workspace be replaced', async () => {
+  const { backup, servoDir, backUp } = folders()
+  await backUp()
+  fs.truncateSync(join(backup, 'backup.json'), 20)
+  const before = filesBelow(join(backup, 'tenant=acme')).sort()
+  await expect(backUp({ scope: { tenant_id: 'acme', workspace_id: 'other' } })).rejects.toMatchObject({
+    code: 'damaged_record',
+  })
+  fs.rmSync(join(servoDir, world.root, 'ledger'), { recursive: true })
+  await expect(backUp()).rejects.toMatchObject({ code: 'another_ledger' })
+  expect(filesBelow(join(backup, 'tenant=acme')).sort()).toEqual(before)
 })
 
 test('a backup removes the temporary files that a killed one left', async () => {

@@ -32,7 +32,13 @@ async function backedUp(
     expect(report.problems).toEqual([])
   }
   const options = { scope, registry: orchestration, clock: world.clock, ...(lease && { lease }) }
-  return await backUp({ ...backupOf(from, to), ...options, prune, ...(isChecked && { check }), besides: [SECRETS] })
+  return await backUp({
+    ...backupOf(from, to),
+    ...options,
+    prune,
+    ...(isChecked && { check }),
+    besides: [{ path: SECRETS, isSound: (bytes) => bytes.length > 0 }],
+  })
 }
 
 const SECRETS = 'local/secrets.json'
