@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { open, readdir, rename, rm } from 'node:fs/promises'
+import { open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { makeStateFolder } from '../../adapters/fs/state-folder.ts'
 import { type BackupRecord, readRecord } from '../../engine/backup/backup-record.ts'
@@ -60,6 +60,7 @@ async function alone<T>(to: string, work: (temp: string, lease: HeldLease) => Pr
       hint: 'Wait until it has ended.',
     })
   }
+  const isOurs = (): Promise<boolean> => leads(held).catch(() => false)
   const temp = join(place, randomUUID())
   try {
     // Restores that were killed left the others.
@@ -68,20 +69,26 @@ async function alone<T>(to: string, work: (temp: string, lease: HeldLease) => Pr
     }
     makeStateFolder(temp)
     return await work(temp, held)
+  } catch (error) {
+    // Whatever failed: what was to be there may just have been removed.
+    throw (await isOurs()) ? error : takenOver(to, error)
   } finally {
-    const isOurs = await leads(held).catch(() => false)
-    await rm(isOurs ? place : temp, { recursive: true, force: true })
+    const isPlaceOurs = await isOurs()
+    await rm(isPlaceOurs ? place : temp, { recursive: true, force: true })
+    // The other one may have removed it before we wrote to it again.
+    if (!isPlaceOurs) await rmdir(place).catch(() => undefined)
     await held.release()
   }
 }
 
-const takenOver = (to: string): ServoError =>
+const takenOver = (to: string, cause?: unknown): ServoError =>
   new ServoError(
     'conflict',
     'restore_taken_over',
     `another process took over the restore to ${to}, because this one did not answer`,
     {
       hint: 'What that one restores counts.',
+      cause,
     },
   )
 

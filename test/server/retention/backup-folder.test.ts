@@ -171,3 +171,15 @@ test('a backup removes the temporary files that a killed one left', async () => 
   await backUp()
   expect(fs.readdirSync(join(backup, '.tmp'))).toEqual([])
 })
+
+test('[K9] a restore that goes on when the one that took over has ended leaves the state alone, and nothing beside it', async () => {
+  const { dir, copy, backUp, restoring } = folders()
+  await backUp()
+  const stopped = restoring(async () => {
+    takeFrom(join(dir, '.copy-restoring'))
+    await restoring()
+  })
+  await expect(stopped).rejects.toMatchObject({ code: 'restore_taken_over' })
+  expect(missingIn(copy)).toEqual([])
+  expect(fs.readdirSync(dir).sort()).toEqual(['.servo', 'backup', 'copy'])
+})
