@@ -159,6 +159,8 @@ export function folderless(): Pick<Components, 'clock' | 'ulid'> {
 
 /** Copies files between two folders, and lets one process at a time work on a folder that is no state: for backups. */
 export const copierOf = (from: string, to: string): FileCopier => fileCopier(resolve(from), resolve(to))
+/** Removes the temporary files in a folder in which no other process writes. */
+export const removeTemp = async (dir: string): Promise<void> => void (await fsStore(dir).sweepTemp(0))
 export const leaseOf = (dir: string): Lease => fsLease(join(dir, 'lease'), { clock: systemClock })
 
 /** The object store of a folder, for commands that read it without leading. */

@@ -9,7 +9,7 @@ export const storeCopier = (from: ObjectStore, to: ObjectStore): FileCopier => (
     const bytes = await from.get(path)
     if (bytes === undefined) return undefined
     const read = { bytes: bytes.length, sha256: sha256(bytes) }
-    const target = place(read)
+    const target = await place(read)
     if (target !== undefined) await to.put(target, bytes)
     return read
   },

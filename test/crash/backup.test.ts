@@ -37,7 +37,8 @@ test('a backup that is made and killed while the project runs restores to what w
     while (goesOn && !dev.isOver) {
       const { run_id } = await client.runs.request({ selection: ['*'] }, 'somebody')
       acknowledged = [...acknowledged, run_id]
-      await sleep(100)
+      // Ever more slowly: otherwise each round would take longer than the one before.
+      await sleep(50 + 10 * acknowledged.length)
     }
   })()
 

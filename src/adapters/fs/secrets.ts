@@ -101,6 +101,9 @@ function parseSecrets(text: string, file: string): WorkspaceSecrets {
   })
 }
 
+/** True if this is the text of a file of secrets. */
+export const holdsSecrets = (text: string): boolean => isWorkspaceSecrets(jsonIn(text))
+
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,23 +1,15 @@
-import { ServoError } from '../../lib/error.ts'
 import { toIso } from '../../lib/time.ts'
 import type { Registry } from '../../model/event.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
+import { type Leading, storeOfLeader } from '../ledger/leading.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import { numberOf, Paths, type Scope } from '../paths.ts'
-import {
-  type BackupRecord,
-  keptFolders,
-  keptList,
-  LISTS,
-  newRecord,
-  readRecord,
-  writeList,
-  writeRecord,
-} from './backup-record.ts'
-import { BackupTarget, type FileCopier } from './backup-target.ts'
-import { type CopiedState, copyState } from './copy-state.ts'
+import { keptFolders, LISTS, newRecord, writeList, writeRecord } from './backup-record.ts'
+import { BackupTarget, copierOfLeader, type FileCopier } from './backup-target.ts'
+import { type CopiedState, copyState, type FileBesides } from './copy-state.ts'
 import { type BackedUpFile, placeInBackup } from './file-list.ts'
+import { keptFrom } from './kept-files.ts'
 import { recordedStore } from './recorded-store.ts'
 import { showManifest } from './show-manifest.ts'
 
@@ -28,11 +20,13 @@ export interface BackUpOptions {
   readonly scope: Scope
   readonly registry: Registry
   readonly clock: Clock
-  readonly besides: readonly string[]
+  readonly besides: readonly FileBesides[]
   /** Also removes values that were removed in the original, and logs that are no longer there. */
   readonly prune: boolean
   /** Checks the new backup, before it takes the place of the one before; throws if it is damaged. Without it, nothing is read back. */
   readonly check?: (backup: ObjectStore) => Promise<void>
+  /** Checked before every write: a process that was stopped may wake up when another has made a newer backup. */
+  readonly lease?: Leading
 }
 
 export interface BackupReport extends Omit<CopiedState, 'kept' | 'lost'> {
@@ -53,11 +47,10 @@ export interface BackupReport extends Omit<CopiedState, 'kept' | 'lost'> {
  * removed and nothing replaced that the record before leads to, except what is damaged: it can be restored at any moment.
  */
 export async function backUp(options: BackUpOptions): Promise<BackupReport> {
-  const { from, to, files, scope, registry, clock, besides, prune, check } = options
-  const before = (await readRecord(to)) ?? newRecord(scope)
-  refuseOther(before, scope)
-  const kept = await keptList(to, before)
-  const target = new BackupTarget(to, files, kept.files)
+  const { from, scope, registry, clock, besides, prune, check, lease } = options
+  const to = storeOfLeader(options.to, lease)
+  const kept = await keptFrom(to, scope)
+  const target = new BackupTarget(to, copierOfLeader(options.files, lease), kept.files)
   const state = await copyState({ from, target, before: kept, scope, registry, besides, prune })
   const unmended = check === undefined ? [] : await mend(target, new Paths(scope))
   await check?.(recordedStore(to, target.named.values()))
@@ -76,31 +69,24 @@ export async function backUp(options: BackUpOptions): Promise<BackupReport> {
     kept: target.kept,
     removed,
     checked_files: check === undefined ? null : target.named.size,
-    mended: target.mended,
+    mended: [...kept.damaged, ...target.mended],
     problems: [...state.kept, ...lost],
   }
 }
 
-function refuseOther({ tenant_id, workspace_id }: BackupRecord, scope: Scope): void {
-  if (tenant_id === scope.tenant_id && workspace_id === scope.workspace_id) return
-  throw new ServoError('conflict', 'another_workspace', `the folder holds a backup of ${tenant_id}/${workspace_id}`, {
-    hint: 'Name another folder: each workspace has its own.',
-  })
-}
-
-/** Copies again what is damaged in the backup. Returns the values and logs that the original does not have as they were. */
+/** Copies again what is damaged in the backup. Returns what may be missing, values and logs, that the original does not have as they were. */
 async function mend(target: BackupTarget, paths: Paths): Promise<Damage[]> {
   const unmended: Damage[] = []
-  const [data, others] = [`${paths.root}data/`, keptFolders(paths)]
+  const needed = [paths.ledger, paths.archives, paths.manifests, paths.state]
+  const grown = keptFolders(paths)
   for await (const file of target.damaged()) {
     const { path } = file
     if ((await target.copy(path, file)) === 'copied') continue
-    const isOther = others.some((folder) => path.startsWith(folder))
     // Damaged tables and segments are named by who checks the backup: without them it is none.
-    if (!isOther && !path.startsWith(data)) continue
+    if (needed.some((folder) => path.startsWith(folder))) continue
     target.leave(path)
     // A log may have grown.
-    if (isOther && (await target.copy(path)) === 'copied') continue
+    if (grown.some((folder) => path.startsWith(folder)) && (await target.copy(path)) === 'copied') continue
     unmended.push({ path, message: `${path} is damaged in the backup, and the project has no whole copy of it` })
   }
   await target.settle()
@@ -111,7 +97,7 @@ interface SweepOptions {
   readonly to: ObjectStore
   readonly paths: Paths
   readonly prune: boolean
-  readonly besides: readonly string[]
+  readonly besides: readonly FileBesides[]
 }
 
 /** Removes what the record does not lead to: what only earlier backups had, and what interrupted ones left. */
@@ -133,6 +119,6 @@ async function sweep(
   }
   for (const folder of folders) await remove(folder, () => false)
   await remove(paths.boundaries, (path) => numberOf(path) >= now.manifest)
-  for (const path of besides) await remove(path.slice(0, path.lastIndexOf('/') + 1), (each) => !each.startsWith(path))
+  for (const { path } of besides) await remove(path.slice(0, path.lastIndexOf('/') + 1), (each) => !each.startsWith(path))
   return removed
 }

@@ -5,7 +5,7 @@ import { checksummedJson, readChecksummed } from '../files/checksummed-json.ts'
 import type { FileContent } from '../files/content.ts'
 import { newerFormat } from '../files/newer-format.ts'
 import { Paths, type Scope } from '../paths.ts'
-import { type BackedUpFile, decodeList, encodeList, type FileList, listAsItIs } from './file-list.ts'
+import { decodeList, encodeList, type FileList, listAsItIs } from './file-list.ts'
 
 /** The file by which a folder is known as a backup. Whatever it does not lead to is no part of the backup. */
 export const RECORD = 'backup.json'
@@ -39,10 +39,26 @@ export const newRecord = (scope: Scope): BackupRecord => ({
 export async function readRecord(store: ObjectStore): Promise<BackupRecord | undefined> {
   const bytes = await store.get(RECORD)
   if (bytes === undefined) return undefined
-  const record = readChecksummed<BackupRecord>('backup', bytes, RECORD)
+  const record = recordOf(bytes)
   if (record.format === 1 || record.format === FORMAT) return record
   throw newerFormat(RECORD, `the backup has format ${String(record.format)}, this version of Servo reads format ${FORMAT}`)
 }
+
+function recordOf(bytes: Uint8Array): BackupRecord {
+  try {
+    return readChecksummed<BackupRecord>('backup', bytes, RECORD)
+  } catch (error) {
+    if (!isServoError(error, 'corrupt')) throw error
+    throw new ServoError('corrupt', 'damaged_record', error.message, {
+      hint: MADE_AGAIN,
+      facts: { path: RECORD },
+      cause: error,
+    })
+  }
+}
+
+const MADE_AGAIN =
+  'The next servo backup to this folder makes it again. Without the project, copy the folder to .servo yourself and run servo verify --data.'
 
 export const writeRecord = async (store: ObjectStore, record: BackupRecord): Promise<void> =>
   await store.put(RECORD, checksummedJson('backup', record))
@@ -69,40 +85,13 @@ export async function readList(store: ObjectStore, record: BackupRecord): Promis
   if (bytes !== undefined && sha256(bytes) === expected) return await decodeList(bytes)
   const what = bytes === undefined ? 'is missing' : 'does not match its checksum'
   throw new ServoError('corrupt', 'damaged_list', `${path}, the list of all files of the backup, ${what}`, {
-    hint: 'The next servo backup to this folder makes it again. Without the project, copy the folder to .servo yourself and run servo verify --data.',
+    hint: MADE_AGAIN,
     facts: { path },
   })
 }
 
 /** The folders of a backup, that of the secrets included. */
 const foldersOf = (record: BackupRecord): string[] => [new Paths(record).root, 'local/']
-
-/** What the next backup may keep, and the ledger that the one before has, by paths. */
-export interface KeptList {
-  readonly files: readonly BackedUpFile[]
-  readonly ledger: readonly string[]
-}
-
-/** Without a list, everything is compared with the original; what nothing in the original says the checksum of is kept as it is. */
-export async function keptList(store: ObjectStore, record: BackupRecord): Promise<KeptList> {
-  const paths = new Paths(record)
-  const ledger = [paths.ledger, paths.archives]
-  const { files } = await listUnlessDamaged(store, record)
-  if (files !== undefined)
-    return { files, ledger: files.flatMap(({ path }) => (ledger.some((folder) => path.startsWith(folder)) ? path : [])) }
-  const listed = await Promise.all(ledger.map((folder) => Array.fromAsync(store.list(folder), ({ path }) => path)))
-  return { files: (await listAsItIs(store, keptFolders(paths))).files, ledger: listed.flat() }
-}
-
-async function listUnlessDamaged(store: ObjectStore, record: BackupRecord): Promise<Partial<FileList>> {
-  if (record.made_at !== null && record.list === undefined) return {}
-  try {
-    return await readList(store, record)
-  } catch (error) {
-    if (!isServoError(error, 'corrupt')) throw error
-    return {}
-  }
-}
 
 /** Folders with files that no event and no manifest names. */
 export const keptFolders = ({ root }: Paths): string[] => [`${root}logs/`, `${root}secrets/`]

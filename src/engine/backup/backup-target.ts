@@ -1,6 +1,7 @@
 import { sha256 } from '../../lib/hash.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { contentOf, type FileContent, isSameContent } from '../files/content.ts'
+import { checkLeads, type Leading } from '../ledger/leading.ts'
 import { type BackedUpFile, placeInBackup } from './file-list.ts'
 
 /** Copies whole files from one store to the other. */
@@ -9,9 +10,19 @@ export interface FileCopier {
    * Reads a file, and says under which name the copy of it is to be; undefined leaves it out. It appears under that name complete or not
    * at all, and is durable after `settle`. Returns what was read; undefined if there is nothing to copy.
    */
-  copy(path: string, place: (read: FileContent) => string | undefined): Promise<FileContent | undefined>
+  copy(path: string, place: (read: FileContent) => Promise<string | undefined>): Promise<FileContent | undefined>
   settle(): Promise<void>
 }
+
+/** A copier that names no copy once another process leads: that one may have written another file of this name. */
+export const copierOfLeader = (files: FileCopier, lease: Leading | undefined): FileCopier => ({
+  copy: (path, place) =>
+    files.copy(path, async (read) => {
+      await checkLeads(lease)
+      return await place(read)
+    }),
+  settle: () => files.settle(),
+})
 
 /** What became of a file that was to be copied: `missing` in the original, or other than it must be, and then it is not copied. */
 export type Copying = 'copied' | 'missing' | { readonly differs: FileContent }
@@ -71,7 +82,7 @@ export class BackupTarget {
 
   /** Copies a file, if it has this content, or any if none is given. */
   async copy(path: string, expected?: FileContent): Promise<Copying> {
-    const read = await this.#files.copy(path, (content) =>
+    const read = await this.#files.copy(path, async (content) =>
       expected === undefined || isSameContent(content, expected) ? placeInBackup(this.#newFile(path, content)) : undefined,
     )
     if (read === undefined) return 'missing'

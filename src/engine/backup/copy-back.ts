@@ -28,7 +28,7 @@ export async function copyBack({ from, to, files, record }: CopyBackOptions): Pr
   const problems = [...lost]
   for (const file of listed) {
     const { path } = file
-    const read = await files.copy(placeInBackup(file), (content) => (isSameContent(content, file) ? path : undefined))
+    const read = await files.copy(placeInBackup(file), async (content) => (isSameContent(content, file) ? path : undefined))
     if (read !== undefined && isSameContent(read, file)) {
       copied.files += 1
       copied.bytes += file.bytes

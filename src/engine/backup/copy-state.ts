@@ -7,20 +7,27 @@ import { archivesOf, directFiles, type Manifest } from '../manifest/manifest.ts'
 import { listPages, readEntries } from '../manifest/page-list.ts'
 import { encodeManifest, newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
-import { type KeptList, keptFolders } from './backup-record.ts'
+import { keptFolders } from './backup-record.ts'
 import type { BackupTarget } from './backup-target.ts'
+import type { KeptFiles } from './kept-files.ts'
 import { LedgerCopy } from './ledger-copy.ts'
-import { copyValues } from './value-copy.ts'
+import { type CopiedValues, copyValues } from './value-copy.ts'
+
+/** A file outside the folder of the workspace that belongs to it. */
+export interface FileBesides {
+  readonly path: string
+  /** True if this is what such a file may hold. */
+  readonly isSound: (bytes: Uint8Array) => boolean
+}
 
 export interface CopyStateOptions {
   readonly from: ObjectStore
   readonly target: BackupTarget
   /** What the backup before has. */
-  readonly before: KeptList
+  readonly before: KeptFiles
   readonly scope: Scope
   readonly registry: Registry
-  /** Files outside the folder of the workspace that belong to it. */
-  readonly besides: readonly string[]
+  readonly besides: readonly FileBesides[]
   /** Leaves out logs that are no longer there. Without it, the copy keeps what the original has lost. */
   readonly prune: boolean
 }
@@ -30,9 +37,9 @@ export interface CopiedState {
   readonly manifest: number
   readonly segments: number
   readonly last_segment: string | null
-  /** Values of which there is no whole copy. */
+  /** Values, and files besides, of which there is no whole copy. */
   readonly lost: readonly Damage[]
-  /** Values that only the backup still has. */
+  /** Those that only the backup still has. */
   readonly kept: readonly Damage[]
 }
 
@@ -48,7 +55,8 @@ export async function copyState(options: CopyStateOptions): Promise<CopiedState>
   const paths = new Paths(scope)
   const ledger = new LedgerCopy({ from, target, paths, scope, registry })
   await ledger.checkGrown(before.ledger)
-  for (const path of besides) await copyIfOther(options, path)
+  const others: CopiedValues = { lost: [], kept: [] }
+  for (const file of besides) await copyBesides(options, file, others)
   const manifest = await copyTables(options, paths)
   // After the manifest: whatever it has folded is then among the segments.
   await ledger.take()
@@ -59,14 +67,25 @@ export async function copyState(options: CopyStateOptions): Promise<CopiedState>
     const bytes = encodeManifest(manifest)
     await target.write(paths.manifest(manifest.number), { bytes: bytes.length, sha256: sha256(bytes) }, bytes)
   }
-  return { manifest: manifest.number, segments: ledger.segments, last_segment: ledger.last, ...values }
+  const [lost, kept] = [
+    [...others.lost, ...values.lost],
+    [...others.kept, ...values.kept],
+  ]
+  return { manifest: manifest.number, segments: ledger.segments, last_segment: ledger.last, lost, kept }
 }
 
-/** A small file that may have been replaced. */
-async function copyIfOther({ from, target }: CopyStateOptions, path: string): Promise<void> {
+/** A small file that may have been replaced, but not by nothing, nor by something else. */
+async function copyBesides(
+  { from, target }: CopyStateOptions,
+  { path, isSound }: FileBesides,
+  found: CopiedValues,
+): Promise<void> {
   const bytes = await from.get(path)
-  if (bytes === undefined) return
-  await target.write(path, { bytes: bytes.length, sha256: sha256(bytes) }, bytes)
+  if (bytes !== undefined && isSound(bytes))
+    return await target.write(path, { bytes: bytes.length, sha256: sha256(bytes) }, bytes)
+  const what = bytes === undefined ? 'is missing' : 'is damaged'
+  if (await target.keep(path)) found.kept.push({ path, message: `${path} ${what}; the backup keeps the copy that it has` })
+  else if (bytes !== undefined) found.lost.push({ path, message: `${path} ${what}, and is not in the backup` })
 }
 
 /** The newest manifest, after all files that it names. */

@@ -1,14 +1,17 @@
 import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve } from 'node:path'
+import { holdsSecrets } from '../../adapters/fs/secrets.ts'
 import { orchestration } from '../../domain/index.ts'
 import { type BackupReport, backUp } from '../../engine/backup/back-up.ts'
 import { type BackupRecord, newRecord, RECORD, readList, readRecord, writeRecord } from '../../engine/backup/backup-record.ts'
 import { recordedStore } from '../../engine/backup/recorded-store.ts'
+import { unlessCorrupt } from '../../engine/check/corruption.ts'
 import type { Scope } from '../../engine/paths.ts'
-import { ServoError } from '../../lib/error.ts'
+import { isServoError, ServoError } from '../../lib/error.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { HeldLease } from '../../ports/lease.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { copierOf, folderStore, leaseOf, secretsFile } from '../components.ts'
+import { copierOf, folderStore, leaseOf, removeTemp, secretsFile } from '../components.ts'
 
 export interface BackupOptions {
   readonly servoDir: string
@@ -25,20 +28,27 @@ export interface BackupOptions {
 export async function backUpFolder({ servoDir, dir, ...options }: BackupOptions): Promise<BackupReport> {
   const to = resolve(dir)
   await refuseWithin(resolve(servoDir), to)
-  await recordIn(to)
+  await refuseOtherFiles(to)
+  // A newer version's backup is refused before anything is written; a record that is damaged will be made again.
+  await unlessCorrupt(readRecord(folderStore(to)))
   await mkdir(to, { recursive: true, mode: 0o700 })
-  return await alone(to, async () => {
+  return await alone(to, async (lease) => {
     const store = folderStore(to)
+    // Left by backups that were killed: a value may be large.
+    await removeTemp(to)
     // From now on the folder is known as one of backups, also if this one does not get to its end.
-    if ((await recordIn(to)) === undefined) await writeRecord(store, newRecord(options.scope))
+    if ((await store.size(RECORD)) === undefined) await writeRecord(store, newRecord(options.scope))
     return await backUp({
       ...options,
       from: folderStore(servoDir),
       to: store,
+      lease,
       files: copierOf(servoDir, to),
       registry: orchestration,
       // Without them, runs that were asked for by a key are not recognised.
-      besides: [relative(servoDir, secretsFile(servoDir))],
+      besides: [
+        { path: relative(servoDir, secretsFile(servoDir)), isSound: (bytes) => holdsSecrets(Buffer.from(bytes).toString()) },
+      ],
     })
   })
 }
@@ -46,7 +56,12 @@ export async function backUpFolder({ servoDir, dir, ...options }: BackupOptions)
 /** The record of a folder; undefined if the folder is empty or does not exist. Refuses a folder with anything else in it. */
 export async function recordIn(dir: string): Promise<BackupRecord | undefined> {
   const record = await readRecord(folderStore(dir))
-  if (record !== undefined) return record
+  if (record === undefined) await refuseOtherFiles(dir)
+  return record
+}
+
+async function refuseOtherFiles(dir: string): Promise<void> {
+  if ((await folderStore(dir).size(RECORD)) !== undefined) return
   const names = await readdir(dir).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return []
     throw new ServoError('unavailable', 'folder_unreadable', `${dir} cannot be read: ${error.message}`, {
@@ -55,7 +70,7 @@ export async function recordIn(dir: string): Promise<BackupRecord | undefined> {
     })
   })
   // A first backup that was interrupted before it wrote its record.
-  if (names.every((name) => name === '.tmp' || name === 'lease')) return undefined
+  if (names.every((name) => name === '.tmp' || name === 'lease')) return
   throw new ServoError('conflict', 'not_a_backup', `${dir} holds other files, and no backup`, {
     hint: 'Name a new or empty folder, or one that servo backup made.',
   })
@@ -70,15 +85,33 @@ export async function backupIn(dir: string): Promise<ObjectStore | undefined> {
 }
 
 /** One process at a time writes a backup. */
-async function alone<T>(dir: string, work: () => Promise<T>): Promise<T> {
+async function alone<T>(dir: string, work: (lease: HeldLease) => Promise<T>): Promise<T> {
   const held = await leaseOf(dir).claim({ name: `backup-${process.pid}`, term: 'brief' })
   if (!held.held) {
     throw new ServoError('conflict', 'backup_in_use', `process ${held.leader.pid} is writing this backup`, {
       hint: 'Wait until it has ended, then try again.',
     })
   }
-  return await work().finally(() => held.release())
+  try {
+    return await work(held)
+  } catch (error) {
+    throw isServoError(error) && error.code === 'deposed' ? takenOver(dir, error) : error
+  } finally {
+    await held.release()
+  }
 }
+
+/** The other process cannot tell one that is stopped from one that has died on another machine. */
+const takenOver = (dir: string, cause: unknown): ServoError =>
+  new ServoError(
+    'conflict',
+    'backup_taken_over',
+    `another process took over the backup in ${dir}, because this one did not answer`,
+    {
+      hint: 'The backup that it makes counts. Run servo backup again for what is newer.',
+      cause,
+    },
+  )
 
 async function refuseWithin(servoDir: string, dir: string): Promise<void> {
   const down = relative(await realPathOf(servoDir), await realPathOf(dir))

@@ -1,14 +1,17 @@
+import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { open, rename, rm } from 'node:fs/promises'
+import { open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { makeStateFolder } from '../../adapters/fs/state-folder.ts'
 import { type BackupRecord, readRecord } from '../../engine/backup/backup-record.ts'
 import { type CopiedBack, copyBack } from '../../engine/backup/copy-back.ts'
+import { leads } from '../../engine/ledger/leading.ts'
 import type { Scope } from '../../engine/paths.ts'
 import { ServoError } from '../../lib/error.ts'
+import type { HeldLease } from '../../ports/lease.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { leadBriefly } from '../brief-leader.ts'
-import { copierOf, folderStore, localComponents } from '../components.ts'
+import { copierOf, folderStore, leaseOf, localComponents } from '../components.ts'
 import { recordIn } from './backup.ts'
 
 export interface RestoreOptions {
@@ -29,24 +32,65 @@ export async function restore({ dir, servoDir, user, check }: RestoreOptions): P
   const to = resolve(servoDir)
   refuseState(to)
   const record = await completeRecord(dir)
-  const temp = join(dirname(to), `.${basename(to).replace(/^\./, '')}-restoring`)
-  await rm(temp, { recursive: true, force: true })
-  makeStateFolder(temp)
-  try {
+  return await alone(to, async (temp, lease) => {
     const scope = { tenant_id: record.tenant_id, workspace_id: record.workspace_id }
     const back = await copiedBack(dir, temp, record)
     await check(folderStore(temp), scope)
     await pauseAutomation(temp, scope, user, `restored from the backup of ${record.made_at}`)
+    if (!(await leads(lease))) throw takenOver(to)
     refuseState(to)
+    // If there is state by now, in spite of all, this fails: a folder takes the place of an empty one only.
     await rename(temp, to)
     const parent = await open(dirname(to))
     await parent.sync().finally(() => parent.close())
     return { ...record, ...back }
+  })
+}
+
+/**
+ * One process at a time restores to a place, in a folder beside it. One that was stopped for long is taken over, and may wake up: each has
+ * a folder of its own in there.
+ */
+async function alone<T>(to: string, work: (temp: string, lease: HeldLease) => Promise<T>): Promise<T> {
+  const place = join(dirname(to), `.${basename(to).replace(/^\./, '')}-restoring`)
+  makeStateFolder(place)
+  const held = await leaseOf(place).claim({ name: `restore-${process.pid}`, term: 'brief' })
+  if (!held.held) {
+    throw new ServoError('conflict', 'restore_in_progress', `process ${held.leader.pid} is restoring to ${to}`, {
+      hint: 'Wait until it has ended.',
+    })
+  }
+  const isOurs = (): Promise<boolean> => leads(held).catch(() => false)
+  const temp = join(place, randomUUID())
+  try {
+    // Restores that were killed left the others.
+    for (const name of await readdir(place)) {
+      if (name !== 'lease' && name !== '.gitignore') await rm(join(place, name), { recursive: true, force: true })
+    }
+    makeStateFolder(temp)
+    return await work(temp, held)
   } catch (error) {
-    await rm(temp, { recursive: true, force: true })
-    throw error
+    // Whatever failed: what was to be there may just have been removed.
+    throw (await isOurs()) ? error : takenOver(to, error)
+  } finally {
+    const isPlaceOurs = await isOurs()
+    await rm(isPlaceOurs ? place : temp, { recursive: true, force: true })
+    // The other one may have removed it before we wrote to it again.
+    if (!isPlaceOurs) await rmdir(place).catch(() => undefined)
+    await held.release()
   }
 }
+
+const takenOver = (to: string, cause?: unknown): ServoError =>
+  new ServoError(
+    'conflict',
+    'restore_taken_over',
+    `another process took over the restore to ${to}, because this one did not answer`,
+    {
+      hint: 'What that one restores counts.',
+      cause,
+    },
+  )
 
 async function copiedBack(dir: string, to: string, record: BackupRecord): Promise<CopiedBack> {
   const back = await copyBack({ from: folderStore(dir), to: folderStore(to), files: copierOf(dir, to), record }).catch(

@@ -5,6 +5,7 @@ import { backUp } from '../../../src/engine/backup/back-up.ts'
 import { readRecord } from '../../../src/engine/backup/backup-record.ts'
 import { copyBack } from '../../../src/engine/backup/copy-back.ts'
 import { verify } from '../../../src/engine/check/verify.ts'
+import type { Leading } from '../../../src/engine/ledger/leading.ts'
 import { sha256 } from '../../../src/lib/hash.ts'
 import type { ObjectStore } from '../../../src/ports/object-store.ts'
 import type { StoreRequest } from '../../../src/testing/counting-store.ts'
@@ -13,18 +14,31 @@ import { interceptedStore } from '../../engine/intercepted-store.ts'
 import { isFaultTried } from '../../tried-faults.ts'
 import { Keeping, keep } from './keeping.ts'
 
+interface BackedUpOptions {
+  readonly from?: ObjectStore
+  readonly prune?: boolean
+  readonly isChecked?: boolean
+  readonly lease?: Leading
+}
+
 async function backedUp(
   world: Keeping,
   to: ObjectStore,
-  { from = world.store as ObjectStore, prune = false, isChecked = true } = {},
+  { from = world.store as ObjectStore, prune = false, isChecked = true, lease }: BackedUpOptions = {},
 ) {
   const { scope } = world.memory
   const check = async (store: ObjectStore): Promise<void> => {
     const report = await verify({ store, scope, registry: orchestration, scratch: memoryStore(), quick: true })
     expect(report.problems).toEqual([])
   }
-  const options = { scope, registry: orchestration, clock: world.clock }
-  return await backUp({ ...backupOf(from, to), ...options, prune, ...(isChecked && { check }), besides: [SECRETS] })
+  const options = { scope, registry: orchestration, clock: world.clock, ...(lease && { lease }) }
+  return await backUp({
+    ...backupOf(from, to),
+    ...options,
+    prune,
+    ...(isChecked && { check }),
+    besides: [{ path: SECRETS, isSound: (bytes) => bytes.length > 0 }],
+  })
 }
 
 const SECRETS = 'local/secrets.json'
@@ -170,6 +184,45 @@ test.each([false, true])(
     expect(tried).toBeGreaterThan(10)
   },
 )
+
+test('[K7] a backup that was stopped, and taken over by another at any moment, changes nothing of the newer one when it goes on', {
+  timeout: 120_000,
+}, async () => {
+  const first = memoryStore()
+  const world = await changedSince(first)
+  const earlier = await copyOf(world.store)
+  await world.make('*')
+  await world.server.orchestrator.publish()
+  await world.store.put(log(world, 1), Buffer.from('one\nand more\nand more\n'))
+  let tried = 0
+  for (let request = 1; ; request++) {
+    if (request > 1 && !isFaultTried()) continue
+    const backup = await copyOf(first)
+    let seen = 0
+    let newer: Record<string, string> | undefined
+    let name = ''
+    const lease = {
+      get isHeld() {
+        return newer === undefined
+      },
+      confirm: async () => newer === undefined,
+    }
+    // Between two acts: one that has begun cannot be called back.
+    const stopping = async ({ method, path }: StoreRequest): Promise<void> => {
+      if (newer !== undefined || ['put', 'create', 'delete'].includes(method) || ++seen < request) return
+      name = `taken over at request ${request}: ${method} ${path}`
+      newer = {}
+      await backedUp(world, backup, { isChecked: false })
+      newer = await digests(backup)
+    }
+    const from = interceptedStore(earlier, stopping)
+    await backedUp(world, interceptedStore(backup, stopping), { from, lease, isChecked: false }).catch(() => undefined)
+    if (newer === undefined) break
+    tried += 1
+    expect(await digests(backup), name).toEqual(newer)
+  }
+  expect(tried).toBeGreaterThan(10)
+})
 
 test('[K7] files that an interrupted backup left are no obstacle to a copy that was restored from the one before', async () => {
   const backup = memoryStore()

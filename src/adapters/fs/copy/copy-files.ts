@@ -11,7 +11,7 @@ interface Read {
   readonly sha256: string
 }
 
-type Place = (read: Read) => string | undefined
+type Place = (read: Read) => Promise<string | undefined>
 
 /** Copies files of one folder to another. What it has copied is durable after `settle`. */
 export function fileCopier(from: string, to: string) {
@@ -33,9 +33,10 @@ export function fileCopier(from: string, to: string) {
         bytes += bytesRead
       }
       const read = { bytes, sha256: hash.digest('hex') }
-      const path = place(read)
-      if (path !== undefined) await target.sync()
+      await target.sync()
       await target.close()
+      // Last of all: whoever says where it goes may know by then that it must not.
+      const path = await place(read)
       if (path === undefined) await rm(temp, { force: true })
       else await giveName(temp, join(to, path))
       return read
