@@ -1,0 +1,57 @@
+import { describe, expect, test } from 'vitest'
+import type { DispatchEnvelope } from '../../../src/contract/dispatch.ts'
+import { DAY_MS, SECOND_MS } from '../../../src/lib/time.ts'
+import { Led } from '../led.ts'
+import { failure } from '../world.ts'
+
+const asset = (asset_key: string, more: object = {}) => ({ asset_key, kind: 'asset' as const, ...more })
+const reads = (asset_key: string, mapping?: object) => ({ inputs: { it: { asset_key, ...(mapping && { mapping }) } } })
+const all = { type: 'all' } as const
+const customers = { type: 'dynamic', name: 'customers' } as const
+const daily = (start: string, end?: string) => ({ type: 'daily', start, timezone: 'UTC', ...(end && { end }) })
+const taskOf = ({ asset_key, partition }: DispatchEnvelope): string =>
+  partition == null ? asset_key : `${asset_key}[${partition.key}]`
+
+async function open(assets: readonly ReturnType<typeof asset>[], ms = 1_000) {
+  const failing = new Set<string>()
+  const script = (envelope: DispatchEnvelope) =>
+    failing.has(taskOf(envelope)) ? { ms, result: failure({ retryable: false }) } : { ms }
+  const led = await Led.open({ assets: [...assets] }, { automation: true }, script)
+  led.server.orchestrator.projectKnown()
+  const detail = async (id: string) => (await led.get(`/backfills/${id}`)).body
+  return {
+    led,
+    failing,
+    started: (since = 0): string[] => led.workers.started.slice(since).map(taskOf),
+    keys: (change: object) => led.post('/partitions/sets/customers/keys', change),
+    create: (more: object = {}) => led.post('/backfills', { assets: ['*'], partitions: all, ...more }),
+    tell: (id: string, what: string, body: object = {}) => led.post(`/backfills/${id}/${what}`, body),
+    firstRun: async (id: string): Promise<string> => (await led.get(`/backfills/${id}/chunks`)).body.chunks[0].run_id,
+    over: async (id: string) => {
+      for (let i = 0; i < 120; i++) {
+        const { backfill } = await detail(id)
+        if (backfill.finished_at !== null) return backfill
+        await led.clock.advance(SECOND_MS)
+      }
+      throw new Error(`${id} did not come to its end`)
+    },
+  }
+}
+
+describe('[A84] what a backfill means', () => {
+  test.each([
+    ['a key is added', customers, all, ['a', 'b']],
+    ['a day closes', daily('2025-12-31'), all, ['2025-12-31', '2026-01-01']],
+    ['a day closes and another is the newest', daily('2025-12-31'), { type: 'last' }, ['2026-01-01']],
+  ])('is also what its tasks read: %s meanwhile', async (_, partitions, mapping, expected) => {
+    const { led, keys, create, over } = await open([asset('part', { partitions }), asset('whole', reads('part', mapping))])
+    await keys({ add: ['a', 'b'] })
+    led.clock.jump(2 * DAY_MS - SECOND_MS)
+    const { body } = await create({ chunk_size: 1, max_concurrent_runs: 1 })
+    await led.clock.advance(SECOND_MS / 2)
+    await keys({ add: ['aa', 'z'] })
+    expect(await over(body.backfill_id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 3 })
+    const read = led.workers.started.find(({ asset_key }) => asset_key === 'whole')?.payload.inputs['it']?.values
+    expect(read?.map(({ partition_key }) => partition_key)).toEqual(expected)
+  })
+})
