@@ -39,6 +39,17 @@ async function open(assets: readonly ReturnType<typeof asset>[], ms = 1_000) {
 }
 
 describe('[A84] what a backfill means', () => {
+  test('is one moment, though keys are added to a set while the status of its partitions is looked up', async () => {
+    const { keys, create, over, started } = await open([asset('of', { partitions: customers })], 10)
+    await keys({ add: ['c', 'd', 'e', 'm'] })
+    await over((await create({ partitions: { type: 'explicit', partition_keys: ['c', 'd'] } })).body.backfill_id)
+    const before = started().length
+    const [{ body: made }] = await Promise.all([create({ skip_existing: true }), keys({ add: ['a', 'b'] })])
+    await over(made.backfill_id)
+    // The new keys are in it or not; what exists is not made again in place of what is missing.
+    expect(started(before).filter((task) => !['of[a]', 'of[b]'].includes(task))).toEqual(['of[e]', 'of[m]'])
+  })
+
   test.each([
     ['a key is added', customers, all, ['a', 'b']],
     ['a day closes', daily('2025-12-31'), all, ['2025-12-31', '2026-01-01']],
@@ -54,4 +65,23 @@ describe('[A84] what a backfill means', () => {
     const read = led.workers.started.find(({ asset_key }) => asset_key === 'whole')?.payload.inputs['it']?.values
     expect(read?.map(({ partition_key }) => partition_key)).toEqual(expected)
   })
+})
+
+test('[A87] a backfill of a partition that is made from one that does not exist is refused, as a run of it is', async () => {
+  const { led, create, over } = await open([
+    asset('days', { partitions: daily('2024-01-15', '2024-04-01') }),
+    asset('months', {
+      partitions: { type: 'monthly', start: '2024-01-01', end: '2024-04-01', timezone: 'UTC' },
+      ...reads('days'),
+    }),
+  ])
+  const refusal = {
+    status: 400,
+    body: { code: 'upstream_missing', detail: expect.stringContaining('months[2024-01] needs days[2024-01-01]') },
+  }
+  expect(await create()).toMatchObject(refusal)
+  expect(await led.post('/backfills/preview', { assets: ['*'], partitions: all })).toMatchObject(refusal)
+  expect((await led.get('/backfills')).body.backfills).toEqual([])
+  const { body } = await create({ partitions: { type: 'range', start: '2024-02', end: '2024-03' }, chunk_size: 100 })
+  expect(await over(body.backfill_id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 62 })
 })

@@ -28,11 +28,11 @@ import { newEvent } from '../../../model/event.ts'
 import { type Knowledge, lookup } from '../knowledge.ts'
 import { checkStateVersion, refusedTransition } from '../state-version.ts'
 import type { Statuses } from '../status/statuses.ts'
-import { nothingToDo, previewOf, type SettledBackfill, settle, settleRetry } from './asked-backfill.ts'
+import { type SettledBackfill, settle, settleRetry } from './asked-backfill.ts'
+import { DEFAULT_CONCURRENCY, nothingToDo, previewOf } from './backfill-preview.ts'
 import { BackfillReader, shownState } from './backfill-reader.ts'
 import { inputsMissing } from './missing-inputs.ts'
 
-const DEFAULT_CONCURRENCY = 2
 /** Whatever somebody asks for by hand goes first: that has 0 unless it says otherwise. */
 const DEFAULT_PRIORITY = -100
 
@@ -69,7 +69,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
       request_id,
       said: body,
       user,
-      settled: () => settle(this.#known, this.#statuses, body),
+      settled: async () => (await settle(this.#known, this.#statuses, body)).settled,
       rest: {
         partition_selector: partitions,
         max_concurrent_runs: max_concurrent_runs ?? DEFAULT_CONCURRENCY,
