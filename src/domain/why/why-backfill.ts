@@ -145,10 +145,12 @@ function logCommand({ run_id, task_key }: FailedChunk): string {
 function nextOf(backfill: Readonly<BackfillRow>): Reason[] {
   const { state, backfill_id, failed_partitions, cancel_requested_at } = backfill
   if (isBackfillOver(state)) {
-    const { total_partitions, succeeded_partitions, skipped_partitions } = backfill
-    const count = total_partitions - succeeded_partitions - failed_partitions - skipped_partitions
+    const { total_partitions, succeeded_partitions, skipped_partitions, cancelled_partitions } = backfill
+    // What a run left undone that was cancelled by itself is retried with what failed.
+    const retried = failed_partitions + (state === 'FAILED' ? cancelled_partitions : 0)
+    const count = total_partitions - succeeded_partitions - skipped_partitions - retried
     return [
-      ...(failed_partitions > 0 ? [reason('retry_with', { command: `servo backfills retry-failed ${backfill_id}` })] : []),
+      ...(retried > 0 ? [reason('retry_with', { command: `servo backfills retry-failed ${backfill_id}` })] : []),
       ...(count > 0 ? [reason('continue_with', { count, command: repeatCommand(backfill) })] : []),
     ]
   }

@@ -85,3 +85,51 @@ test('[A87] a backfill of a partition that is made from one that does not exist 
   const { body } = await create({ partitions: { type: 'range', start: '2024-02', end: '2024-03' }, chunk_size: 100 })
   expect(await over(body.backfill_id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 62 })
 })
+
+describe('[A92] a retry', () => {
+  const chain = [
+    asset('days', { partitions: daily('2024-01-01', '2024-01-11') }),
+    asset('whole', reads('days')),
+    asset('after', { deps: [{ asset_key: 'whole' }] }),
+  ]
+
+  test('also makes what a run left undone that was cancelled by itself: nothing is made without it', async () => {
+    const { led, create, over, tell, firstRun, started } = await open(chain, 5_000)
+    const { body } = await create({ chunk_size: 8, max_concurrent_runs: 1 })
+    await led.clock.advance(SECOND_MS)
+    await led.post(`/runs/${await firstRun(body.backfill_id)}/cancel`, {})
+    expect(await over(body.backfill_id)).toMatchObject({ state: 'FAILED', cancelled_partitions: 8, skipped_partitions: 2 })
+    const why = (await led.get(`/why/backfill/${body.backfill_id}`)).body.because.map(({ code }: { code: string }) => code)
+    expect(why).toContain('retry_with')
+    expect(why).not.toContain('continue_with')
+    const before = started().length
+    const { body: child } = await tell(body.backfill_id, 'retry-failed')
+    expect(child).toMatchObject({ created: true, total_partitions: 10 })
+    expect(await over(child.backfill_id)).toMatchObject({ state: 'SUCCEEDED' })
+    expect(started(before).slice(-2)).toEqual(['whole', 'after'])
+    expect(started(before)).toHaveLength(10)
+  })
+
+  test('of a cancelled backfill takes neither what was cancelled nor what lacks it', async () => {
+    const { led, failing, create, over, tell, firstRun, started } = await open(
+      [
+        ...chain,
+        asset('aside', { partitions: { type: 'keys', keys: ['x', 'y'] } }),
+        asset('late', { deps: [{ asset_key: 'aside' }] }),
+      ],
+      5_000,
+    )
+    failing.add('aside[x]')
+    const { body } = await create({ chunk_size: 10, max_concurrent_runs: 1 })
+    await led.clock.advance(SECOND_MS)
+    await led.post(`/runs/${await firstRun(body.backfill_id)}/cancel`, {})
+    for (let i = 0; i < 20 && !started().includes('aside[x]'); i++) await led.clock.advance(SECOND_MS)
+    await tell(body.backfill_id, 'cancel')
+    expect(await over(body.backfill_id)).toMatchObject({ state: 'CANCELLED', failed_partitions: 1, skipped_partitions: 2 })
+    failing.clear()
+    const before = started().length
+    const { body: child } = await tell(body.backfill_id, 'retry-failed')
+    expect(await over(child.backfill_id)).toMatchObject({ state: 'SUCCEEDED', total_partitions: 1 })
+    expect(started(before)).toEqual(['aside[x]'])
+  })
+})

@@ -2,7 +2,8 @@ import type { BackfillPreview, BackfillPreviewBody } from '../../../api/automati
 import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
 import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
 import type { NewBackfill } from '../../../domain/backfills/backfill-created.event.ts'
-import { positionsOfPartitions } from '../../../domain/backfills/chunk-work.ts'
+import { partitionsOfBackfill } from '../../../domain/backfills/frozen-set.ts'
+import { retriedPositions } from '../../../domain/backfills/retried-positions.ts'
 import { askedPositions, type ChosenPositions } from '../../../domain/backfills/selecting/asked-positions.ts'
 import { refuseImpossible } from '../../../domain/backfills/selecting/refuse-impossible.ts'
 import { stagesOf } from '../../../domain/backfills/selecting/stages.ts'
@@ -115,10 +116,10 @@ async function settleAt(moment: Moment, statuses: Statuses, body: BackfillPrevie
   return { ...frozen(moment, chosen, body), left_out, missing_inputs }
 }
 
-/** What failed in a backfill, and what was skipped because of that. */
+/** What a retry of a backfill makes again. */
 export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfill): SettledBackfill {
   const recorded = known.graph.get()
-  const positions = new Map(assets.map((row) => [row.asset_key, positionsOfPartitions(backfill, row, ['failed', 'skipped'])]))
+  const positions = retriedPositions(backfill, assets, partitionsOfBackfill(known.rows(), backfill, recorded.mappings))
   const stages = backfill.stages.flatMap((stage) => {
     const own = stage.assets.flatMap((asset_key) => {
       const failed = positions.get(asset_key)
