@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { DispatchEnvelope } from '../../../src/contract/dispatch.ts'
+import { whyInWords } from '../../../src/domain/why/words.ts'
 import { DAY_MS, SECOND_MS } from '../../../src/lib/time.ts'
 import { Led } from '../led.ts'
 import { failure } from '../world.ts'
@@ -99,9 +100,10 @@ describe('[A92] a retry', () => {
     await led.clock.advance(SECOND_MS)
     await led.post(`/runs/${await firstRun(body.backfill_id)}/cancel`, {})
     expect(await over(body.backfill_id)).toMatchObject({ state: 'FAILED', cancelled_partitions: 8, skipped_partitions: 2 })
-    const why = (await led.get(`/why/backfill/${body.backfill_id}`)).body.because.map(({ code }: { code: string }) => code)
-    expect(why).toContain('retry_with')
-    expect(why).not.toContain('continue_with')
+    const why = whyInWords((await led.get(`/why/backfill/${body.backfill_id}`)).body, 'UTC').map(({ text }) => text)
+    expect(why[0]).toMatch(/failed at .*: days\[2024-01-01\] and 7 more were cancelled with their runs$/)
+    expect(why.join('\n')).toContain('retry what failed: servo backfills retry-failed')
+    expect(why.join('\n')).not.toContain('not made; make')
     const before = started().length
     const { body: child } = await tell(body.backfill_id, 'retry-failed')
     expect(child).toMatchObject({ created: true, total_partitions: 10 })
