@@ -68,6 +68,22 @@ describe('[A84] what a backfill means', () => {
   })
 })
 
+test('a backfill is paused while another of a million partitions is being created', async () => {
+  const minutely = { type: 'minutely', start: '2024-01-01T00:00', timezone: 'UTC' }
+  const { led, create, tell } = await open([
+    asset('minutes', { partitions: minutely }),
+    asset('days', { partitions: daily('2025-12-01') }),
+  ])
+  const { body } = await create({ assets: ['days'], chunk_size: 1 })
+  const order: string[] = []
+  await Promise.all([
+    create({ assets: ['minutes'], skip_existing: true }).then(({ status }) => order.push(`created ${status}`)),
+    tell(body.backfill_id, 'pause').then(({ status }) => order.push(`paused ${status}`)),
+  ])
+  expect(order).toEqual(['paused 202', 'created 202'])
+  expect((await led.get('/backfills')).body.backfills).toMatchObject([{ total_partitions: 1_052_640 }, { state: 'PAUSED' }])
+})
+
 test('[A87] a backfill of a partition that is made from one that does not exist is refused, as a run of it is', async () => {
   const { led, create, over } = await open([
     asset('days', { partitions: daily('2024-01-15', '2024-04-01') }),

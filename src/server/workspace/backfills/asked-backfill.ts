@@ -26,6 +26,9 @@ export const NO_MATCH = 'no partition matches'
 export const HAS_NONE = 'no partition exists'
 export const EXISTS = 'materialized already'
 
+/** More changes than this, one in each look, mean that they do not stop. */
+const MAX_TRIES = 10
+
 /** What a request means now, settled: as the event that creates it has it. */
 export interface SettledBackfill extends Pick<NewBackfill, 'as_of' | 'stages' | 'dynamic_keys' | 'graph_version'> {
   readonly left_out: BackfillPreview['left_out']
@@ -54,11 +57,14 @@ interface Moment {
  * the project changes, positions have another meaning by then, and the request is looked at again.
  */
 export async function settle(known: Knowledge, statuses: Statuses, body: BackfillPreviewBody): Promise<AskedBackfill> {
-  for (;;) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const moment = momentOf(known, body)
     const settled = await settleAt(moment, statuses, body)
     if (isStill(known, moment)) return { settled, partitions: moment.partitions }
   }
+  throw new ServoError('conflict', 'partitions_changed', 'the partitions change faster than their status can be looked up', {
+    hint: 'Try again, or select fewer partitions.',
+  })
 }
 
 function momentOf(known: Knowledge, body: BackfillPreviewBody): Moment {

@@ -211,10 +211,14 @@ export class Backfills extends BackfillReader implements BackfillsApi {
   async #create({ request_id, said, user, parent, settled, rest }: NewRequest): Promise<CreatedBackfill> {
     const request = request_id ?? this.#known.mintId()
     const request_fingerprint = sha256(canonicalJson({ ...said, parent: parent ?? null }))
+    const madeBefore = () => this.#madeBy(request, parent, request_fingerprint)
+    const before = request_id === undefined ? undefined : await madeBefore()
+    if (before !== undefined) return before
+    // The status of millions of partitions takes seconds, and nobody who pauses another backfill waits for that.
+    const { left_out, missing_inputs, ...frozen } = await settled()
     return await this.#turns.run(async () => {
-      const before = request_id === undefined ? undefined : await this.#madeBy(request, parent, request_fingerprint)
-      if (before !== undefined) return before
-      const { left_out, missing_inputs, ...frozen } = await settled()
+      const meanwhile = request_id === undefined ? undefined : await madeBefore()
+      if (meanwhile !== undefined) return meanwhile
       if (missing_inputs.length > 0) throw inputsMissing(missing_inputs)
       const now = this.#known.now()
       if (frozen.stages.length === 0)
@@ -234,7 +238,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
         newEvent(BackfillCreated, payload, { actor: user, correlation_id: backfill_id }),
       ])
       if (verdicts[0]?.kind !== 'applied') {
-        const made = await this.#madeBy(request, parent, request_fingerprint)
+        const made = await madeBefore()
         assert(made !== undefined, 'a backfill that was refused was made before')
         return made
       }
@@ -265,8 +269,14 @@ export class Backfills extends BackfillReader implements BackfillsApi {
 
 const words = (backfill: Readonly<BackfillRow>): string => shownState(backfill).toLowerCase().replaceAll('_', ' ')
 
+const ended: Partial<Record<BackfillRow['state'], string>> = {
+  SUCCEEDED: 'has succeeded',
+  FAILED: 'has failed',
+  CANCELLED: 'was cancelled',
+}
+
 const over = (backfill: Readonly<BackfillRow>, requested: string, hint: string): ServoError =>
-  refusedTransition('backfill_over', `${backfill.backfill_id} is ${words(backfill)}`, {
+  refusedTransition('backfill_over', `${backfill.backfill_id} ${ended[backfill.state] ?? `is ${words(backfill)}`}`, {
     current: backfill.state,
     requested,
     hint,
