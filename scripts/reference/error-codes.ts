@@ -182,7 +182,8 @@ export const errorGroups: readonly CodeGroup[] = [
       backfill_not_over: 'The backfill has not ended; what failed can be retried after its end.',
       bad_order: 'An asset that is made from its own past cannot be backfilled with the newest partitions first.',
       chunk_too_large: 'A chunk of so many partitions does not fit into one request for a run.',
-      partitions_changed: 'An asset of a backfill is no longer in the project, so that what failed cannot be retried.',
+      partitions_changed:
+        'An asset of a backfill is no longer in the project, or its partitions have changed, so that it can neither go on nor be retried; or partitions change faster than their status can be looked up.',
       no_such_schedule: 'No schedule has this name or id.',
       no_such_sensor: 'No sensor has this name or id.',
       no_such_message: 'The sensor has no such message.',

@@ -125,7 +125,12 @@ export async function tell<T>(
   }
   const asked = await withLeader(
     components,
-    (leader) => command(leader, true),
+    (leader) =>
+      command(leader, true).catch(async (error: unknown) => {
+        // It may be that nothing is known because nothing was ever loaded.
+        if (ofCode) await refuseNeverLoaded(leader)
+        throw error
+      }),
     async (lease, name) => {
       try {
         if (needsServer !== undefined) throw needsServer()

@@ -7,8 +7,9 @@ import { intersection, type Spans, slice, union } from '../../partitions/spans.t
 import type { GraphMappings } from '../assets/graph-mappings.ts'
 import { GraphPartitions } from '../assets/graph-partitions.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
+import type { RunRow } from '../runs/runs.table.ts'
 import { backfillAssets } from './backfill-assets.table.ts'
-import type { BackfillRow, Stage } from './backfills.table.ts'
+import { type BackfillRow, backfills, type Stage } from './backfills.table.ts'
 
 type Backfill = Pick<BackfillRow, 'backfill_id' | 'stages' | 'newest_first' | 'as_of' | 'dynamic_keys'>
 
@@ -84,4 +85,15 @@ export function partitionsOfBackfill(
 ): GraphPartitions {
   const now = dynamicKeysOf(rows)
   return new GraphPartitions(mappings, { nowMs: as_of, dynamicKeys: (name) => dynamic_keys?.[name] ?? now(name) })
+}
+
+/** The run of a chunk is planned, and its tasks read, what there was when its backfill was created; undefined for any other run. */
+export function partitionsOfChunkRun(
+  rows: Rows,
+  { trigger_type, trigger_source_ref: source }: Readonly<Pick<RunRow, 'trigger_type' | 'trigger_source_ref'>>,
+  mappings: GraphMappings,
+): GraphPartitions | undefined {
+  if (trigger_type !== 'backfill' || source.type !== 'backfill') return undefined
+  const backfill = rows.hot(backfills).get(source.backfill_id)
+  return backfill && partitionsOfBackfill(rows, backfill, mappings)
 }

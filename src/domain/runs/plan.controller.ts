@@ -4,10 +4,8 @@ import { type NewEvent, newEvent } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { assetDefinitions } from '../assets/asset-definitions.table.ts'
 import { graphOf, type RecordedGraph } from '../assets/definitions.ts'
-import type { GraphMappings } from '../assets/graph-mappings.ts'
 import { GraphPartitions } from '../assets/graph-partitions.ts'
-import { backfills } from '../backfills/backfills.table.ts'
-import { partitionsOfBackfill } from '../backfills/frozen-set.ts'
+import { partitionsOfChunkRun } from '../backfills/frozen-set.ts'
 import { dynamicKeysOf } from '../partitions/dynamic-keys.ts'
 import { planRun } from '../planning/plan.ts'
 import type { PlanPart } from '../planning/plan-parts.ts'
@@ -62,7 +60,7 @@ export function planController(): Controller {
           run,
           graph: assets,
           graphVersion: version,
-          partitions: frozen(rows, run, mappings) ?? partitions,
+          partitions: partitionsOfChunkRun(rows, run, mappings) ?? partitions,
         })
         const whole = 'error' in plan ? [failedPlan(run, version, plan.error)] : plan.events
         const parts = isUnplanned(run) ? whole : missingParts(run, whole)
@@ -71,14 +69,6 @@ export function planController(): Controller {
       return events
     },
   }
-}
-
-/** A chunk of a backfill is planned with the partitions that there were when the backfill was created. */
-function frozen(rows: Rows, run: Readonly<RunRow>, mappings: GraphMappings): GraphPartitions | undefined {
-  if (run.trigger_type !== 'backfill') return undefined
-  const { trigger_source_ref: source } = run
-  const backfill = source.type === 'backfill' ? rows.hot(backfills).get(source.backfill_id) : undefined
-  return backfill && partitionsOfBackfill(rows, backfill, mappings)
 }
 
 /** A run that must end before this one is planned, if there is one. A run that is no longer in memory has ended. */

@@ -152,6 +152,8 @@ export interface FactsByCode {
   partitions_skipped: SomePartitions & { cause: SomePartitions | null }
   /** Skipped because another run was making them, or what they need. */
   partitions_overlapped: SomePartitions
+  /** Somebody cancelled runs of the backfill, and not the backfill itself. */
+  partitions_cancelled: SomePartitions
   /** The first of its runs that failed; without a task if it could not be planned. */
   chunk_failed: { run_id: string; task_key: string | null; error: string | null }
   log_with: { command: string }

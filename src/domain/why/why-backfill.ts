@@ -94,13 +94,14 @@ function nowOf(backfill: Readonly<BackfillRow>): Reason[] {
   return [reason('paused', facts), ...underWay]
 }
 
-type Lost = 'failed' | 'skipped' | 'overlapped'
+type Lost = 'failed' | 'skipped' | 'overlapped' | 'cancelled'
 
 /** What of each asset was not made. */
 function lostOf(backfill: Readonly<BackfillRow>, assets: readonly Readonly<BackfillAssetRow>[]): Reason[] {
   const some = (row: Readonly<BackfillAssetRow>, lost: Lost) => somePartitionsOf(backfill, row, lost)
   const failed = assets.filter((row) => row.failed_partitions > 0)
   const [only] = failed
+  const isItself = backfill.cancel_requested_at === null
   const isOnlyCause = failed.length === 1 && backfill.cancelled_partitions === 0
   return assets.flatMap((row) => {
     const skipped = row.skipped_partitions > 0 ? some(row, 'skipped') : undefined
@@ -108,6 +109,7 @@ function lostOf(backfill: Readonly<BackfillRow>, assets: readonly Readonly<Backf
     const cause = only !== undefined && isOnlyCause ? some(only, 'failed') : null
     return [
       ...(row.failed_partitions > 0 ? [reason('partitions_failed', some(row, 'failed'))] : []),
+      ...(isItself && row.cancelled_partitions > 0 ? [reason('partitions_cancelled', some(row, 'cancelled'))] : []),
       ...(skipped !== undefined && skipped.count > 0 ? [reason('partitions_skipped', { ...skipped, cause })] : []),
       ...(overlapped !== undefined && overlapped.count > 0 ? [reason('partitions_overlapped', overlapped)] : []),
     ]
@@ -145,10 +147,12 @@ function logCommand({ run_id, task_key }: FailedChunk): string {
 function nextOf(backfill: Readonly<BackfillRow>): Reason[] {
   const { state, backfill_id, failed_partitions, cancel_requested_at } = backfill
   if (isBackfillOver(state)) {
-    const { total_partitions, succeeded_partitions, skipped_partitions } = backfill
-    const count = total_partitions - succeeded_partitions - failed_partitions - skipped_partitions
+    const { total_partitions, succeeded_partitions, skipped_partitions, cancelled_partitions } = backfill
+    // What a run left undone that was cancelled by itself is retried with what failed.
+    const retried = failed_partitions + (state === 'FAILED' ? cancelled_partitions : 0)
+    const count = total_partitions - succeeded_partitions - skipped_partitions - retried
     return [
-      ...(failed_partitions > 0 ? [reason('retry_with', { command: `servo backfills retry-failed ${backfill_id}` })] : []),
+      ...(retried > 0 ? [reason('retry_with', { command: `servo backfills retry-failed ${backfill_id}` })] : []),
       ...(count > 0 ? [reason('continue_with', { count, command: repeatCommand(backfill) })] : []),
     ]
   }

@@ -7,6 +7,7 @@ type BackfillCode =
   | 'partitions_failed'
   | 'partitions_skipped'
   | 'partitions_overlapped'
+  | 'partitions_cancelled'
   | 'chunk_failed'
   | 'log_with'
   | 'stopped_after_failures'
@@ -40,12 +41,17 @@ export const backfillWords: WordsOf<BackfillCode> = {
   },
   partitions_overlapped: ({ asset_key, partition_keys, count }) =>
     `${somePartitions(asset_key, partition_keys, count)} ${wasOrWere(count)} skipped because another run was making ${count === 1 ? 'it, or what it needs' : 'them, or what they need'}`,
+  partitions_cancelled: ({ asset_key, partition_keys, count }) =>
+    `${somePartitions(asset_key, partition_keys, count)} ${wasOrWere(count)} cancelled with ${count === 1 ? 'its run' : 'their runs'}`,
   chunk_failed: ({ run_id, task_key, error }) =>
     task_key === null ? `${run_id} could not be planned${saying(error)}` : `${task_key} failed in ${run_id}${saying(error)}`,
   log_with: ({ command }) => `read the log: ${command}`,
   stopped_after_failures: ({ most, failed }) =>
     `${failed} ${failed === 1 ? 'chunk has' : 'chunks have'} failed, and after ${most} it plans no more`,
   retry_with: ({ command }) => `retry what failed: ${command}`,
-  continue_with: ({ count, command }) =>
-    `${counted(count)} ${count === 1 ? 'partition was' : 'partitions were'} not made; make what is left: ${command}`,
+  continue_with: ({ count, command }) => {
+    // Of what existed before, nobody can tell by then which was to be made again.
+    const left = command.endsWith('--skip-existing') ? 'what does not exist' : 'what is left'
+    return `${counted(count)} ${count === 1 ? 'partition was' : 'partitions were'} not made; make ${left}: ${command}`
+  },
 }

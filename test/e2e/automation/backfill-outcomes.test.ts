@@ -64,7 +64,7 @@ test('what a failed backfill lost, why, and what to do next is shown by show, wh
     expect.soft(stdout).toContain('clean[2025-02-03] was skipped because raw[2025-02-03] failed')
     expect.soft(stdout).toContain('month[2025-02] was skipped because raw[2025-02-03] failed')
     expect.soft(stdout).toContain(`servo backfills retry-failed ${id}`)
-    expect.soft(stdout).not.toContain('not made; make what is left')
+    expect.soft(stdout).not.toContain('not made; make')
   }
   expect(why.stdout).toContain('54 of 57 partitions succeeded, 1 failed, 2 were skipped; 4 of 4 chunks are planned')
   const [, run = ''] = /servo runs logs (run_[a-z2-7]{26}) --task 'raw\[2025-02-03\]'/.exec(shown.stdout) ?? []
@@ -113,7 +113,7 @@ test('a backfill that is being cancelled says so, keeps the reason, and says how
   const over = (await project.asked('backfills', 'show', id)).stdout
   expect(over).toMatch(/cancelled +requested at .* by .*: wrong month\n/)
   const rest = 'servo backfills create slow --all --skip-existing'
-  expect(over).toContain(`3 partitions were not made; make what is left: ${rest}`)
+  expect(over).toContain(`3 partitions were not made; make what does not exist: ${rest}`)
   const again = await project.servo(...rest.split(' ').slice(1), '--wait')
   expect([again.code, again.stdout], again.stderr).toEqual([0, expect.stringContaining('succeeded  3 of 3 partitions')])
 })
@@ -127,7 +127,7 @@ test('a backfill that stopped after failures says how to make the rest', async (
   const [bad = ''] = /^bf_[0-9a-z]{26}/.exec(stopped.stdout) ?? []
   expect(stopped.stdout).toContain(`${bad}  failed  1 of 4 partitions, 1 failed`)
   expect((await project.asked('why', 'backfill', bad)).stdout).toContain(
-    `3 partitions were not made; make what is left: servo backfills create bad --filter 'partition=*' --skip-existing`,
+    `3 partitions were not made; make what does not exist: servo backfills create bad --filter 'partition=*' --skip-existing`,
   )
 })
 

@@ -78,7 +78,7 @@ test('a backfill is previewed, created, waited for and retried by commands; kill
   const nothing = await project.servo('backfills', 'create', 'days', ...range, '--only', 'missing')
   expect([nothing.code, nothing.stdout]).toEqual([0, expect.stringContaining('nothing to do')])
   const late = await project.servo('backfills', 'resume', id)
-  expect([late.code, late.stderr]).toEqual([2, expect.stringContaining(`${id} is failed`)])
+  expect([late.code, late.stderr]).toEqual([2, expect.stringContaining(`${id} has failed`)])
   next.kill('SIGINT')
   const lines = (await next.ended).stdout
   expect(lines, 'the runs of a backfill have no lines of their own').not.toMatch(/tasks?: days/)

@@ -63,7 +63,8 @@ test('[A79] a project that was never loaded is refused, not taken for one withou
   await dev.says(/ready in/)
   const questions = [
     ...['schedules list', 'schedules list --status paused', 'schedules show nightly', 'sensors list', 'sensors show inbox'],
-    ...['assets list', 'assets graph', 'partitions status', 'partitions stale', 'why schedule nightly', 'run orders'],
+    ...['assets list', 'assets graph', 'partitions status', 'partitions stale', 'why schedule nightly'],
+    ...['backfills preview orders --all', 'backfills create orders --all', 'run orders'],
   ]
   for (const question of questions) {
     const { code, stdout, stderr } = await project.asked(...question.split(' '))

@@ -22,6 +22,8 @@ function lineOfReason(of: Reason): Line | undefined {
     case 'partitions_skipped':
     case 'partitions_overlapped':
       return ['skipped', wordsOfReason(of, localZone())]
+    case 'partitions_cancelled':
+      return ['cancelled', wordsOfReason(of, localZone())]
     case 'stopped_after_failures':
       return ['stopped', wordsOfReason(of, localZone())]
     case 'log_with':

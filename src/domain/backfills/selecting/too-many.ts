@@ -6,7 +6,7 @@ export const MAX_PARTITIONS = 10_000_000
 /** Spans that are worked out for a selector: as many as fit into a second, and into memory. */
 export const MAX_SPANS = 2_000_000
 /** Positions that are looked at one by one to find those of an asset that is partitioned differently. */
-const MAX_MAPPED = 500_000
+export const MAX_MAPPED = 500_000
 /** Keys of a dimension that are compared with a wildcard, one by one. */
 const MAX_MATCHED = 4_000_000
 

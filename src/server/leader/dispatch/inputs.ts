@@ -6,11 +6,12 @@ import { assetDefinitions } from '../../../domain/assets/asset-definitions.table
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { Link } from '../../../domain/assets/graph-mappings.ts'
 import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
+import { partitionsOfChunkRun } from '../../../domain/backfills/frozen-set.ts'
 import type { DispatchRow } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { isReadable, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { type StoredValueRow, storedValues } from '../../../domain/partitions/stored-values.table.ts'
 import { runValues } from '../../../domain/runs/run-values.table.ts'
-import { runs } from '../../../domain/runs/runs.table.ts'
+import { type RunRow, runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
 import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import type { Compactor } from '../../../engine/publish/compactor.ts'
@@ -27,15 +28,15 @@ import { refuseRemoved } from '../retention/removed-value.ts'
 
 export interface KnownState {
   readonly rows: Rows
-  /** The partitions that exist now, and how they depend on each other. */
-  readonly partitions: () => GraphPartitions
+  /** The partitions that a run knows, and how they depend on each other: those that exist now, or did when its backfill was created. */
+  readonly partitions: (run: Readonly<RunRow> | undefined) => GraphPartitions
   /** Rows of a cold table, in the order of their keys. */
   lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
 }
 
 export const knownState = (compactor: Compactor, graph: CurrentGraph): KnownState => ({
   rows: compactor.state,
-  partitions: () => graph.partitions(),
+  partitions: (run) => (run && partitionsOfChunkRun(compactor.state, run, graph.get().mappings)) ?? graph.partitions(),
   lookup: (table, keys) => compactor.lookupAll(table, keys),
 })
 
@@ -50,7 +51,8 @@ export async function envelopeFor(
   const definition = definitionOf(state.rows, task.asset_key ?? '')
   const wanted = Object.entries(definition?.inputs ?? {})
   const inputs: Record<string, InputRef> = {}
-  for (const [name, input] of wanted) inputs[name] = await inputRef(state, task, name, input)
+  const partitions = state.partitions(run)
+  for (const [name, input] of wanted) inputs[name] = await inputRef({ ...state, now: partitions }, task, name, input)
   return {
     task_id: dispatch.cloud_task_id,
     task_key: task.task_key,
@@ -73,7 +75,7 @@ export async function envelopeFor(
       timeout_sec: task.timeout_sec,
       heartbeat_timeout_sec: task.heartbeat_timeout_sec,
       output_folder: outputFolder(place.assetKey, place.partitionKey),
-      inline_bytes: inlineLimit(definition?.partitions ? state.partitions().of(place.assetKey).count : 1),
+      inline_bytes: inlineLimit(definition?.partitions ? partitions.of(place.assetKey).count : 1),
       labels: run?.labels ?? {},
     },
   }
@@ -90,9 +92,11 @@ function definitionOf(rows: Rows, assetKey: string): AssetDefinition | undefined
 }
 
 type Input = AssetDefinition['inputs'][string]
+/** With the partitions that the run of the task knows. */
+type StateOfRun = KnownState & { readonly now: GraphPartitions }
 
 /** The stored values of the partitions that an input takes, and whether code gets one value or a collection. */
-async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string, input: Input): Promise<InputRef> {
+async function inputRef(state: StateOfRun, task: Readonly<TaskRow>, name: string, input: Input): Promise<InputRef> {
   const { asset_key: upstream } = input
   const definition = definitionOf(state.rows, upstream)
   const { keys, many } = partitionsOf(state, task, input, definition)
@@ -112,13 +116,12 @@ async function inputRef(state: KnownState, task: Readonly<TaskRow>, name: string
 const MAX_VALUES = 100_000
 
 function partitionsOf(
-  { partitions }: KnownState,
+  { now }: StateOfRun,
   task: Readonly<TaskRow>,
   { asset_key: upstream, mapping: said }: Input,
   definition: AssetDefinition | undefined,
 ): { keys: KeyList; many: boolean } {
   if (!definition?.partitions) return { keys: listOf(['']), many: false }
-  const now = partitions()
   const own = task.asset_key ?? ''
   const mapping = now.mapping(own, upstream, said)
   const sets = { downstream: now.of(own), upstream: now.of(upstream) }

@@ -1,26 +1,33 @@
 import type { BackfillPreview, BackfillPreviewBody } from '../../../api/automation/backfill-contract.ts'
+import type { RecordedGraph } from '../../../domain/assets/definitions.ts'
+import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
 import type { NewBackfill } from '../../../domain/backfills/backfill-created.event.ts'
-import { positionsOfPartitions } from '../../../domain/backfills/chunk-work.ts'
+import { partitionsOfBackfill } from '../../../domain/backfills/frozen-set.ts'
+import { retriedPositions } from '../../../domain/backfills/retried-positions.ts'
 import { askedPositions, type ChosenPositions } from '../../../domain/backfills/selecting/asked-positions.ts'
+import { refuseImpossible } from '../../../domain/backfills/selecting/refuse-impossible.ts'
 import { stagesOf } from '../../../domain/backfills/selecting/stages.ts'
 import { refuseTooMany } from '../../../domain/backfills/selecting/too-many.ts'
 import { linksFingerprint, whatChanged } from '../../../domain/backfills/what-changed.ts'
 import { selectedAssets } from '../../../domain/selection/selected-assets.ts'
 import { ServoError } from '../../../lib/error.ts'
+import { canonicalJson } from '../../../lib/json.ts'
 import { toIso } from '../../../lib/time.ts'
 import type { PartitionDefinition } from '../../../partitions/definition.ts'
-import { packSet, unpackSet } from '../../../partitions/packed-set.ts'
-import { intersection, type Spans, slice, union } from '../../../partitions/spans.ts'
+import { packSet } from '../../../partitions/packed-set.ts'
 import { checkSelection } from '../check-selection.ts'
 import type { Knowledge } from '../knowledge.ts'
 import type { Statuses } from '../status/statuses.ts'
-import { usualDurations } from '../usual-durations.ts'
 import type { FoundBackfill } from './backfill-reader.ts'
 import { type MissingInputs, missingInputs } from './missing-inputs.ts'
 
-/** Keys of the first chunk that a preview shows. */
-const SHOWN_KEYS = 10
-const DEFAULT_CONCURRENCY = 2
+/** Why partitions are left out. */
+export const NO_MATCH = 'no partition matches'
+export const HAS_NONE = 'no partition exists'
+export const EXISTS = 'materialized already'
+
+/** More changes than this, one in each look, mean that they do not stop. */
+const MAX_TRIES = 10
 
 /** What a request means now, settled: as the event that creates it has it. */
 export interface SettledBackfill extends Pick<NewBackfill, 'as_of' | 'stages' | 'dynamic_keys' | 'graph_version'> {
@@ -28,9 +35,41 @@ export interface SettledBackfill extends Pick<NewBackfill, 'as_of' | 'stages' | 
   readonly missing_inputs: MissingInputs
 }
 
-/** Finds out which partitions a request means at this moment. */
-export async function settle(known: Knowledge, statuses: Statuses, body: BackfillPreviewBody): Promise<SettledBackfill> {
-  const { graph } = known.graph.get()
+/** With the partitions that its positions mean. */
+export interface AskedBackfill {
+  readonly settled: SettledBackfill
+  readonly partitions: GraphPartitions
+}
+
+/** What there was when a request was looked at. */
+interface Moment {
+  readonly now: number
+  readonly recorded: RecordedGraph
+  readonly partitions: GraphPartitions
+  /** In graph order. */
+  readonly assets: readonly string[]
+  /** By set: those that the assets are partitioned by, or are made from. */
+  readonly dynamicKeys: ReadonlyMap<string, readonly string[]>
+}
+
+/**
+ * Finds out which partitions a request means at one moment. The status of partitions is looked up meanwhile: if keys are added or removed, or
+ * the project changes, positions have another meaning by then, and the request is looked at again.
+ */
+export async function settle(known: Knowledge, statuses: Statuses, body: BackfillPreviewBody): Promise<AskedBackfill> {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    const moment = momentOf(known, body)
+    const settled = await settleAt(moment, statuses, body)
+    if (isStill(known, moment)) return { settled, partitions: moment.partitions }
+  }
+  throw new ServoError('conflict', 'partitions_changed', 'the partitions change faster than their status can be looked up', {
+    hint: 'Try again, or select fewer partitions.',
+  })
+}
+
+function momentOf(known: Knowledge, body: BackfillPreviewBody): Moment {
+  const recorded = known.graph.get()
+  const { graph } = recorded
   checkSelection(graph, 'assets', body.assets)
   const selected = new Set(selectedAssets(graph, body.assets))
   const assets = graph.order.filter((key) => selected.has(key) && graph.canBeMade(key))
@@ -38,7 +77,28 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
     throw new ServoError('invalid', 'bad_selection', `${body.assets.join(', ').slice(0, 200)} selects only sources`, {
       hint: 'Other programs materialize sources. Select assets downstream of them.',
     })
+  const now = known.now()
   const partitions = known.graph.partitions()
+  const sets = new Set<string>()
+  for (const asset of assets)
+    for (const key of [asset, ...partitions.links(asset).map(({ upstream }) => upstream)])
+      for (const name of dynamicSetsIn(partitions.of(key).definition)) sets.add(name)
+  return {
+    now,
+    recorded,
+    partitions,
+    assets,
+    dynamicKeys: new Map([...sets].map((name) => [name, partitions.dynamicKeys(name)])),
+  }
+}
+
+function isStill(known: Knowledge, { recorded, partitions, dynamicKeys }: Moment): boolean {
+  if (known.graph.get() !== recorded) return false
+  return [...dynamicKeys].every(([name, keys]) => canonicalJson(partitions.dynamicKeys(name)) === canonicalJson(keys))
+}
+
+async function settleAt(moment: Moment, statuses: Statuses, body: BackfillPreviewBody): Promise<SettledBackfill> {
+  const { assets, partitions, recorded } = moment
   const asked = askedPositions(assets, body.partitions, partitions)
   // Before the status of any is looked at.
   refuseTooMany(asked)
@@ -57,14 +117,15 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
       ...(existing > 0 ? [{ asset_key, partitions: existing, why: EXISTS }] : []),
     ]
   })
-  const missing_inputs = await missingInputs(known, statuses, chosen)
-  return { ...frozen(known, chosen, body.chunk_size, body.newest_first), left_out, missing_inputs }
+  refuseImpossible(chosen, partitions)
+  const missing_inputs = await missingInputs({ graph: recorded.graph, partitions }, statuses, chosen)
+  return { ...frozen(moment, chosen, body), left_out, missing_inputs }
 }
 
-/** What failed in a backfill, and what was skipped because of that. */
+/** What a retry of a backfill makes again. */
 export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfill): SettledBackfill {
   const recorded = known.graph.get()
-  const positions = new Map(assets.map((row) => [row.asset_key, positionsOfPartitions(backfill, row, ['failed', 'skipped'])]))
+  const positions = retriedPositions(backfill, assets, partitionsOfBackfill(known.rows(), backfill, recorded.mappings))
   const stages = backfill.stages.flatMap((stage) => {
     const own = stage.assets.flatMap((asset_key) => {
       const failed = positions.get(asset_key)
@@ -103,16 +164,13 @@ export function settleRetry(known: Knowledge, { backfill, assets }: FoundBackfil
 const keyOf = ({ asset_key }: { readonly asset_key: string }): string => asset_key
 
 function frozen(
-  known: Knowledge,
+  { now, recorded, partitions, dynamicKeys }: Moment,
   chosen: ChosenPositions,
-  chunkSize: number | undefined,
-  newestFirst: boolean | undefined,
+  { chunk_size: chunkSize, newest_first }: BackfillPreviewBody,
 ): Omit<SettledBackfill, 'left_out' | 'missing_inputs'> {
-  const { graph, version, mappings } = known.graph.get()
-  const now = known.now()
-  const partitions = known.graph.partitions()
+  const { graph, version, mappings } = recorded
   const stages = stagesOf(chosen, { graph, partitions, chunkSize })
-  if (newestFirst) {
+  if (newest_first) {
     const own = stages
       .flatMap(({ assets }) => assets)
       .find(({ asset_key }) => partitions.links(asset_key).some(({ upstream }) => upstream === asset_key))
@@ -127,11 +185,8 @@ function frozen(
         },
       )
   }
-  const names = new Set(stages.flatMap(({ partitions: definition }) => (definition == null ? [] : dynamicSetsIn(definition))))
-  const sets = [...names].map((name) => {
-    const keys = [...partitions.dynamicKeys(name)]
-    return [name, keys] as const
-  })
+  const names = new Set(stages.flatMap(({ partitions: definition }) => dynamicSetsIn(definition ?? undefined)))
+  const sets = [...names].map((name): [string, string[]] => [name, [...(dynamicKeys.get(name) ?? [])]])
   const covered = new Set(stages.flatMap(({ assets }) => assets.map(({ asset_key }) => asset_key)))
   const pinned = stages.map(({ assets, ...stage }) => ({
     ...stage,
@@ -146,70 +201,11 @@ function frozen(
 }
 
 function dynamicSetsIn(
-  definition: PartitionDefinition | Extract<NewBackfill['stages'][number]['partitions'], object>,
+  definition: PartitionDefinition | Extract<NewBackfill['stages'][number]['partitions'], object> | undefined,
 ): string[] {
-  if (definition.type === 'dynamic') return [definition.name]
-  if (definition.type !== 'multi') return []
+  if (definition?.type === 'dynamic') return [definition.name]
+  if (definition?.type !== 'multi') return []
   return Object.values(definition.dimensions).flatMap((one) => (one.type === 'dynamic' ? [one.name] : []))
-}
-
-/** What a settled backfill would do. */
-export async function previewOf(
-  known: Knowledge,
-  settled: SettledBackfill,
-  body: BackfillPreviewBody,
-): Promise<BackfillPreview> {
-  const partitions = known.graph.partitions()
-  const assets = settled.stages.flatMap((stage) =>
-    stage.assets.map(({ asset_key, positions: numbers }) => {
-      const positions = unpackSet(numbers)
-      const set = partitions.of(asset_key)
-      const keyAt = (index: number): string | null => (set.definition === undefined ? null : set.at(positions.at(index)))
-      return { asset_key, partitions: positions.count, first: keyAt(0), last: keyAt(positions.count - 1) }
-    }),
-  )
-  const stages = settled.stages.map(({ assets: own, chunk_size }) => {
-    const all = union(own.map(({ positions }) => unpackSet(positions)))
-    return { assets: own.map(({ asset_key }) => asset_key), chunk_size, chunks: Math.ceil(all.count / chunk_size), all }
-  })
-  const [first] = stages
-  const total_partitions = assets.reduce((sum, { partitions: count }) => sum + count, 0)
-  return {
-    assets,
-    total_partitions,
-    total_chunks: stages.reduce((sum, { chunks }) => sum + chunks, 0),
-    stages: stages.map(({ all: _, ...shown }) => shown),
-    first_chunk: first === undefined ? null : firstChunk(known, settled, first, body.newest_first ?? false),
-    left_out: settled.left_out,
-    missing_inputs: settled.missing_inputs,
-    estimate_ms: await estimate(known, assets, body.max_concurrent_runs ?? DEFAULT_CONCURRENCY),
-    nothing_to_do: total_partitions > 0 ? null : nothingToDo(settled.left_out),
-  }
-}
-
-const NO_MATCH = 'no partition matches'
-const HAS_NONE = 'no partition exists'
-const EXISTS = 'materialized already'
-
-/** Why nothing is to be done, if that is the same for every asset. */
-const NOTHING: Readonly<Record<string, (where: string, isOne: boolean) => string>> = {
-  [NO_MATCH]: (where, isOne) => `no partition of ${isOne ? where : `these ${where}`} matches`,
-  [HAS_NONE]: (where, isOne) => (isOne ? `${where} has no partitions` : `none of the ${where} has partitions`),
-  [EXISTS]: (where, isOne) => `everything asked for exists already in ${isOne ? where : `all ${where}`}`,
-  'not missing': (where, isOne) => `nothing is missing in ${isOne ? where : `any of the ${where}`}`,
-  'not failed': (where, isOne) => `nothing has failed in ${isOne ? where : `any of the ${where}`}`,
-  'not stale': (where, isOne) => `nothing is stale in ${isOne ? where : `any of the ${where}`}`,
-}
-
-export function nothingToDo(left_out: BackfillPreview['left_out']): string {
-  const causes = Map.groupBy(left_out, ({ why }) => why)
-  const said = [...causes].map(([why, all]) => {
-    const keys = new Set(all.map(({ asset_key }) => asset_key))
-    const [only = ''] = keys
-    const isOne = keys.size === 1
-    return NOTHING[why]?.(isOne ? only : `${keys.size} assets`, isOne) ?? why
-  })
-  return `nothing to do: ${said.length === 0 ? 'no partition is selected' : said.join('; ')}`
 }
 
 function noMatch(assets: readonly string[]): ServoError {
@@ -218,33 +214,4 @@ function noMatch(assets: readonly string[]): ServoError {
   return new ServoError('invalid', 'no_such_partition', `no partition of ${of} matches the filter`, {
     hint: 'In a pattern, * stands for any text; without it, the pattern is a whole key.',
   })
-}
-
-function firstChunk(
-  known: Knowledge,
-  settled: SettledBackfill,
-  { assets, chunk_size, all }: { assets: readonly string[]; chunk_size: number; all: Spans },
-  newestFirst: boolean,
-): BackfillPreview['first_chunk'] {
-  const chunk = newestFirst ? slice(all, all.count - chunk_size, all.count) : slice(all, 0, chunk_size)
-  const own = settled.stages[0]?.assets ?? []
-  const pairs = own.map(({ positions }) => intersection(chunk, unpackSet(positions)).count)
-  const set = known.graph.partitions().of(assets[0] ?? '')
-  const keys = Array.from({ length: Math.min(SHOWN_KEYS, chunk.count) }, (_, i) => set.at(chunk.at(i)))
-  return { partitions: pairs.reduce((sum, count) => sum + count, 0), keys: set.definition === undefined ? [] : keys }
-}
-
-async function estimate(known: Knowledge, assets: BackfillPreview['assets'], concurrency: number): Promise<number | null> {
-  if (assets.length === 0) return null
-  const usual = await usualDurations(
-    known,
-    assets.map(({ asset_key }) => asset_key),
-  )
-  let total = 0
-  for (const { asset_key, partitions } of assets) {
-    const each = usual[asset_key]
-    if (each === undefined) return null
-    total += each * partitions
-  }
-  return Math.round(total / concurrency)
 }

@@ -28,11 +28,11 @@ import { newEvent } from '../../../model/event.ts'
 import { type Knowledge, lookup } from '../knowledge.ts'
 import { checkStateVersion, refusedTransition } from '../state-version.ts'
 import type { Statuses } from '../status/statuses.ts'
-import { nothingToDo, previewOf, type SettledBackfill, settle, settleRetry } from './asked-backfill.ts'
+import { type SettledBackfill, settle, settleRetry } from './asked-backfill.ts'
+import { DEFAULT_CONCURRENCY, nothingToDo, previewOf } from './backfill-preview.ts'
 import { BackfillReader, shownState } from './backfill-reader.ts'
 import { inputsMissing } from './missing-inputs.ts'
 
-const DEFAULT_CONCURRENCY = 2
 /** Whatever somebody asks for by hand goes first: that has 0 unless it says otherwise. */
 const DEFAULT_PRIORITY = -100
 
@@ -69,7 +69,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
       request_id,
       said: body,
       user,
-      settled: () => settle(this.#known, this.#statuses, body),
+      settled: async () => (await settle(this.#known, this.#statuses, body)).settled,
       rest: {
         partition_selector: partitions,
         max_concurrent_runs: max_concurrent_runs ?? DEFAULT_CONCURRENCY,
@@ -211,10 +211,14 @@ export class Backfills extends BackfillReader implements BackfillsApi {
   async #create({ request_id, said, user, parent, settled, rest }: NewRequest): Promise<CreatedBackfill> {
     const request = request_id ?? this.#known.mintId()
     const request_fingerprint = sha256(canonicalJson({ ...said, parent: parent ?? null }))
+    const madeBefore = () => this.#madeBy(request, parent, request_fingerprint)
+    const before = request_id === undefined ? undefined : await madeBefore()
+    if (before !== undefined) return before
+    // The status of millions of partitions takes seconds, and nobody who pauses another backfill waits for that.
+    const { left_out, missing_inputs, ...frozen } = await settled()
     return await this.#turns.run(async () => {
-      const before = request_id === undefined ? undefined : await this.#madeBy(request, parent, request_fingerprint)
-      if (before !== undefined) return before
-      const { left_out, missing_inputs, ...frozen } = await settled()
+      const meanwhile = request_id === undefined ? undefined : await madeBefore()
+      if (meanwhile !== undefined) return meanwhile
       if (missing_inputs.length > 0) throw inputsMissing(missing_inputs)
       const now = this.#known.now()
       if (frozen.stages.length === 0)
@@ -234,7 +238,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
         newEvent(BackfillCreated, payload, { actor: user, correlation_id: backfill_id }),
       ])
       if (verdicts[0]?.kind !== 'applied') {
-        const made = await this.#madeBy(request, parent, request_fingerprint)
+        const made = await madeBefore()
         assert(made !== undefined, 'a backfill that was refused was made before')
         return made
       }
@@ -265,8 +269,14 @@ export class Backfills extends BackfillReader implements BackfillsApi {
 
 const words = (backfill: Readonly<BackfillRow>): string => shownState(backfill).toLowerCase().replaceAll('_', ' ')
 
+const ended: Partial<Record<BackfillRow['state'], string>> = {
+  SUCCEEDED: 'has succeeded',
+  FAILED: 'has failed',
+  CANCELLED: 'was cancelled',
+}
+
 const over = (backfill: Readonly<BackfillRow>, requested: string, hint: string): ServoError =>
-  refusedTransition('backfill_over', `${backfill.backfill_id} is ${words(backfill)}`, {
+  refusedTransition('backfill_over', `${backfill.backfill_id} ${ended[backfill.state] ?? `is ${words(backfill)}`}`, {
     current: backfill.state,
     requested,
     hint,

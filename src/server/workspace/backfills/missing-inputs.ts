@@ -1,11 +1,11 @@
 import type { BackfillPreview } from '../../../api/automation/backfill-contract.ts'
-import { taskKey } from '../../../domain/assets/graph-partitions.ts'
+import type { AssetGraph } from '../../../domain/assets/graph.ts'
+import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
 import { type ChosenPositions, upstreamPositions } from '../../../domain/backfills/selecting/asked-positions.ts'
 import { MAX_PARTITIONS, MAX_SPANS } from '../../../domain/backfills/selecting/too-many.ts'
 import { isServoError, ServoError } from '../../../lib/error.ts'
 import { shellWord } from '../../../lib/process/shell-word.ts'
 import { difference, type Spans, spans, union } from '../../../partitions/spans.ts'
-import type { Knowledge } from '../knowledge.ts'
 import type { Statuses } from '../status/statuses.ts'
 
 export type MissingInputs = BackfillPreview['missing_inputs']
@@ -14,9 +14,11 @@ export type MissingInputs = BackfillPreview['missing_inputs']
 const SHOWN_KEYS = 3
 
 /** What a backfill reads that neither exists nor is made by it. Sources are made elsewhere, so they are not among it. */
-export async function missingInputs(known: Knowledge, statuses: Statuses, chosen: ChosenPositions): Promise<MissingInputs> {
-  const { graph } = known.graph.get()
-  const partitions = known.graph.partitions()
+export async function missingInputs(
+  { graph, partitions }: { readonly graph: AssetGraph; readonly partitions: GraphPartitions },
+  statuses: Statuses,
+  chosen: ChosenPositions,
+): Promise<MissingInputs> {
   const needed = new Map<string, Map<string, Spans>>()
   for (const [reader, positions] of chosen) {
     if (positions.count === 0) continue
