@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { setImmediate as pause } from 'node:timers/promises'
 import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import { checksumMismatch, type SortedFileRef, unreadable } from '../files/file-ref.ts'
@@ -19,8 +20,8 @@ export interface MergedFile {
 }
 
 /**
- * Merges several sorted files, and rows in memory in any order, into one sorted file. Reads row group by row group: memory holds
- * two row groups of every sorted file, and the file that comes out. The same rows give the same bytes, however they were spread.
+ * Merges several sorted files, and rows in memory in any order, into one sorted file. Reads row group by row group, and lets others have their turn after
+ * each: memory holds two row groups of every sorted file, and the file that comes out. The same rows give the same bytes, however they were spread.
  */
 export async function mergeSortedFiles(
   store: ObjectStore,
@@ -48,7 +49,10 @@ export async function mergeSortedFiles(
     let merged: AnyRow | undefined
     for (const cursor of equal) {
       merged = merged === undefined ? cursor.row! : mergeRows(table, merged, cursor.row!)
-      if (!cursor.step()) await cursor.refill()
+      if (cursor.step()) continue
+      await cursor.refill()
+      // Files that are read from memory are always there, and a merge of a million rows would keep everybody else waiting for seconds.
+      await pause()
     }
     if (options.keep === undefined || options.keep(merged!)) writer.write([merged!])
   }
