@@ -89,6 +89,14 @@ describe('servo dev', () => {
     expect((await project.servo('run', 'fresh')).code).toBe(0)
   })
 
+  test('a command that names what was saved a moment ago waits until it is loaded', async () => {
+    project.write('assets/newer.ts', one('newer'))
+    const { stderr, code } = await project.servo('run', 'newer')
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 })
+    project.write('assets/newest.ts', one('newest'))
+    expect((await project.servo('assets', 'show', 'newest')).stdout).toMatch(/^newest {2}asset/)
+  })
+
   test('a script that a command runs is code: when it is saved, what it made is stale', async () => {
     let before = dev.shown.length
     project.write('scripts/count.sh', 'echo 1')

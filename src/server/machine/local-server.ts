@@ -22,6 +22,7 @@ import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
 import { ServerMetrics } from '../metrics/server-metrics.ts'
 import { type Changed, Server } from '../server.ts'
+import { answeringAgain } from './answer-again.ts'
 import { endOrphans } from './orphans.ts'
 import { measureProcess } from './process-metrics.ts'
 import { CodeWatcher } from './watch.ts'
@@ -86,6 +87,8 @@ interface Parts {
 const NOT_LOADED: OrchestratorSettings = { concurrency: 0 }
 
 const CLOSE_GRACE_MS = 300
+/** A request that waits for a reload looks this often whether it is over: nobody notices such a delay. */
+const LOOK_AT_RELOAD_MS = 20
 /** An answer waits for one durable write. */
 const LEAVE_GRACE_MS = 200
 
@@ -121,6 +124,8 @@ export class LocalServer {
   readonly #watcher = new CodeWatcher(() => this.#reload())
   /** One reload after the other: the later one has seen every change that the earlier one saw. */
   readonly #reloads = new Mutex()
+  /** Reloads that have not ended. */
+  #reloading = 0
   #state: LocalServerState = { kind: 'starting' }
 
   private constructor(options: LocalServerOptions, parts: Parts) {
@@ -250,7 +255,7 @@ export class LocalServer {
 
   /** Listens at the first of these ports that is free. */
   async #listen([port = 0, ...others]: readonly number[]): Promise<void> {
-    const { fetch } = this.#server
+    const fetch = answeringAgain(this.#server.fetch, () => (this.#isReloading ? this.#reloaded() : undefined))
     const listening = await new Promise<{ http: ReturnType<typeof serve>; port: number }>((resolve, reject) => {
       const http = serve({ fetch, port, hostname: '127.0.0.1' }, (address) => resolve({ http, port: address.port }))
       http.on('error', reject)
@@ -286,7 +291,22 @@ export class LocalServer {
       const loaded = await this.#pool.replace(this.#command())
       onLoaded?.(await this.#record(loaded, began))
     }
-    this.#reloads.run(reload).catch((error: unknown) => onTrouble?.(error))
+    this.#reloading += 1
+    this.#reloads
+      .run(reload)
+      .catch((error: unknown) => onTrouble?.(error))
+      .finally(() => {
+        this.#reloading -= 1
+      })
+  }
+
+  get #isReloading(): boolean {
+    return this.#state.kind === 'serving' && (this.#reloading > 0 || this.#watcher.isChanged)
+  }
+
+  /** The end of all reloads, also of those that are due. */
+  async #reloaded(): Promise<void> {
+    while (this.#isReloading) await this.#options.components.clock.sleep(LOOK_AT_RELOAD_MS)
   }
 
   #command(): WorkerCommand {

@@ -45,6 +45,11 @@ export class CodeWatcher {
     this.#known = new Set(files())
   }
 
+  /** True if code has changed and the callback has not been called yet. */
+  get isChanged(): boolean {
+    return this.#isChanged
+  }
+
   close(): void {
     this.#closed = true
     clearTimeout(this.#quiet)
