@@ -122,6 +122,8 @@ export async function tell<T>(
     if (needsServer !== undefined) throw needsServer()
     const code = await loadCode(projectDir, components)
     if (typeof code === 'string') throw notLoaded(code)
+    const { readWorkspace } = await import('../server/workspace/reader.ts')
+    await command(await readWorkspace(components, code), false).catch(unlessNoServer)
   }
   const asked = await withLeader(
     components,
@@ -144,6 +146,11 @@ export async function tell<T>(
     },
   )
   return 'doneHere' in asked ? asked.doneHere : asked.answer
+}
+
+/** All that is missing is a leader, which this process becomes next. */
+function unlessNoServer(error: unknown): void {
+  if (!isServoError(error, 'unavailable') || error.code !== 'no_server') throw error
 }
 
 const notLoaded = (why: string): ServoError =>

@@ -117,3 +117,13 @@ describe('orders without a server', () => {
     )
   })
 })
+
+test('keys can be added to a project that never ran', async () => {
+  const project = projectOf(ASSETS)
+  expect(await project.servo('partitions', 'add', 'customers', 'acme')).toMatchObject({
+    stdout: '1 key added to customers\n',
+    code: 0,
+  })
+  expect((await project.servo('partitions', 'add', 'customer', 'acme')).stderr).toContain('Did you mean customers?')
+  expect((await project.servo('run', 'customers', '--partition', '*')).code).toBe(0)
+})

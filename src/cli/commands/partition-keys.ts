@@ -1,4 +1,5 @@
 import type { AcceptedKeys, KeyPage } from '../../api/asset-contract.ts'
+import { isServoError } from '../../lib/error.ts'
 import { ask, tell } from '../ask-and-tell.ts'
 import { colours, print, printable, printJson } from '../output.ts'
 import { currentUser, type ProjectFlags } from '../project.ts'
@@ -16,7 +17,13 @@ export async function changeSetKeys(
   flags: KeyFlags,
 ): Promise<void> {
   const body = { [change]: keys, ...(flags.key !== undefined && { request_id: flags.key }) }
-  const accepted = await tell(flags, ({ assets }) => assets.changeKeys(setName, body, currentUser()))
+  const told = (ofCode: boolean): Promise<AcceptedKeys> =>
+    tell(flags, ({ assets }) => assets.changeKeys(setName, body, currentUser()), { ofCode })
+  const accepted = await told(false).catch((error: unknown) => {
+    // The set may be declared in code that never ran.
+    if (!isServoError(error, 'not_found')) throw error
+    return told(true)
+  })
   if (flags.json) printJson(accepted)
   else print(printable(said(change, accepted, flags)))
 }

@@ -52,6 +52,8 @@ test('[S12] a command that is refused makes no folder for the state, and the fir
     'run --failed',
     'runs rerun run_nope',
     'backfills create rows --all --wait',
+    'backfills create nope',
+    'partitions add customer acme',
     'tokens list',
   ]
   // Unset, as it is for a user: the tests share a cache of compiled code.
