@@ -58,7 +58,7 @@ export function checkedOptions(kind: AssetKind, key: string, given: object): voi
   checkReferences(key, options)
   checkTexts(options, refuse)
   checkFiles(key, options)
-  if (options['timeout'] !== undefined) durationMs(options['timeout'], `\`timeout\` of ${key}`)
+  if (options['timeout'] !== undefined) someTime(options['timeout'], `\`timeout\` of ${key}`)
   if (options['heartbeatTimeout'] !== undefined) checkHeartbeat(key, options)
   if (options['retry'] !== undefined) checkRetry(key, options['retry'])
   if (options['freshness'] !== undefined) checkFreshness(key, options['freshness'])
@@ -168,8 +168,8 @@ function checkReferences(key: string, { inputs, deps, resources, checks, renamed
   checkResources(key, resources)
   for (const [name, check] of Object.entries(checks ?? {})) {
     checkNestedNames(`check ${show(name)} of ${key}`, check, ['test', 'severity'])
-    const test = typeof check === 'function' ? check : membersOf(check)['test']
-    if (typeof test !== 'function' || name === '')
+    const { test, severity } = typeof check === 'function' ? { test: check, severity: 'error' } : membersOf(check)
+    if (typeof test !== 'function' || name === '' || (severity !== 'error' && severity !== 'warn'))
       throw invalid(
         'bad_check',
         `check ${show(name)} of ${key} must be a function or a check, not ${show(check)}`,
@@ -230,7 +230,8 @@ function checkHeartbeat(key: string, { heartbeatTimeout, queue }: GivenOptions):
 
 function checkRetry(key: string, retry: unknown): void {
   checkNestedNames(`\`retry\` of ${key}`, retry, ['attempts', 'backoff', 'initial', 'max', 'jitter', 'on'])
-  const { attempts, initial, max, backoff } = typeof retry === 'number' ? membersOf({ attempts: retry }) : membersOf(retry)
+  const { attempts, initial, max, backoff, jitter, on } =
+    typeof retry === 'number' ? membersOf({ attempts: retry }) : membersOf(retry)
   if (!isWhole(attempts, 1, 1_000))
     throw invalid(
       'bad_retry',
@@ -239,15 +240,23 @@ function checkRetry(key: string, retry: unknown): void {
     )
   if (backoff !== undefined && backoff !== 'fixed' && backoff !== 'exponential')
     throw invalid('bad_retry', `\`retry.backoff\` of ${key} cannot be ${show(backoff)}`, "Write 'fixed' or 'exponential'.")
+  if (jitter !== undefined && typeof jitter !== 'boolean')
+    throw invalid('bad_retry', `\`retry.jitter\` of ${key} cannot be ${show(jitter)}`, 'Write true or false.')
+  if (on !== undefined && typeof on !== 'function')
+    throw invalid('bad_retry', `\`retry.on\` of ${key} must be a function, not ${show(on)}`, 'Write on: (error) => true.')
   if (initial !== undefined) durationMs(initial, `\`retry.initial\` of ${key}`)
   if (max !== undefined) durationMs(max, `\`retry.max\` of ${key}`)
 }
+
+/** A duration that is not zero: nothing ends, or is made, in no time. */
+const someTime = (duration: unknown, option: string): number =>
+  durationWithin(duration, { least: '1ms', most: '36500d' }, option)
 
 function checkFreshness(key: string, freshness: unknown): void {
   const said = membersOf(freshness)
   if ('within' in said) {
     checkOptionNames(`\`freshness\` of ${key}`, said, ['within', 'warn'])
-    durationMs(said['within'], `\`freshness.within\` of ${key}`)
+    someTime(said['within'], `\`freshness.within\` of ${key}`)
     if (said['warn'] !== undefined) durationMs(said['warn'], `\`freshness.warn\` of ${key}`)
     return
   }

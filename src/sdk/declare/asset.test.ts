@@ -423,3 +423,13 @@ describe('what is wrong is said with what to write instead', () => {
     )
   })
 })
+
+test.each<[object, RegExp]>([
+  [{ timeout: '0s' }, /^`timeout` of a is out of range: "0s"/],
+  [{ freshness: { within: '0h' } }, /^`freshness.within` of a is out of range: "0h"/],
+  [{ retry: { attempts: 2, jitter: 'yes' } }, /^`retry.jitter` of a cannot be "yes"/],
+  [{ retry: { attempts: 2, on: 'busy' } }, /^`retry.on` of a must be a function, not "busy"/],
+  [{ checks: { some: { test: body, severity: 'info' } } }, /^check "some" of a must be a function or a check/],
+])('%j is refused where it is written', (options, message) => {
+  expect(() => loose(asset)('a', { run: body, ...options })).toThrow(message)
+})
