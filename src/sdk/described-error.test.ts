@@ -141,6 +141,17 @@ describe('an error that code threw', () => {
     expect(described(thrown).message).toMatch(new RegExp(`^${text.replace(/[()[\]{}]/g, '\\$&')} instead of an Error`))
   })
 
+  test('whose message cannot be read still shows where it was thrown', () => {
+    const silent = Object.defineProperty(withStack(new TypeError('x'), 'run (/shop/a.ts:3:1)'), 'message', {
+      get() {
+        throw new Error('do not look')
+      },
+    })
+    expect(described(silent)).toMatchObject({ type: 'TypeError', message: 'TypeError without a message' })
+    expect(described(silent).stack).toContain('shop/a.ts:3:1')
+    expect(described(new Error('outer', { cause: silent })).causes).toMatchObject([{ message: 'TypeError without a message' }])
+  })
+
   test('may throw again when it is looked at', () => {
     const hostile = new Proxy(
       {},

@@ -144,7 +144,16 @@ export function errorOfProgram(message: string, printed: string): Error {
 
 /** Errors of other realms, and objects that are made like errors, are errors to their author too. */
 const isErrorLike = (thrown: unknown): thrown is object =>
-  typeof thrown === 'object' && thrown !== null && typeof member(thrown, 'message') === 'string'
+  typeof thrown === 'object' && thrown !== null && (typeof member(thrown, 'message') === 'string' || isError(thrown))
+
+/** Also true for an error whose message throws when it is looked at: its stack is worth as much. */
+function isError(thrown: object): boolean {
+  try {
+    return thrown instanceof Error
+  } catch {
+    return false
+  }
+}
 
 /** A member of something that may throw when it is looked at. */
 function member(value: unknown, name: string): unknown {
@@ -184,7 +193,11 @@ function shownValue(value: unknown, redact: (text: string) => string): string {
   }
 }
 
-const messageText = (thrown: unknown): string => (isErrorLike(thrown) ? String(member(thrown, 'message')) : notAnError(thrown))
+function messageText(thrown: unknown): string {
+  if (!isErrorLike(thrown)) return notAnError(thrown)
+  const message = member(thrown, 'message')
+  return typeof message === 'string' ? message : ''
+}
 
 /** The message, and what an error of Servo says to do about it: on a line of its own below a message of several. */
 function messageWithHint(error: unknown): string {
