@@ -72,6 +72,11 @@ describe('a query', () => {
     await expect(ask('FROM "mart/twic"', from)).rejects.toMatchObject({
       hint: expect.stringContaining('"mart/twice", "never"'),
     })
+    // As dbt names it.
+    await expect(ask('FROM mart.twice', from)).rejects.toMatchObject({
+      message: 'table mart.twice not found',
+      hint: expect.stringMatching(/^Did you mean "mart\/twice"\? /),
+    })
   })
 
   test.each([

@@ -107,7 +107,8 @@ const repairOf = (message: string): string =>
     ? 'Materialize the asset again: the file with its data was deleted or damaged.'
     : 'Run `servo verify` to see what is damaged, then `servo rebuild`.'
 
-const UNKNOWN_TABLE = /^Catalog Error: Table with name (.+?) does not exist!/s
+/** Those who know dbt write mart.revenue, which names a schema that is not there. */
+const UNKNOWN_TABLE = /^Catalog Error: Table with name "?(.+?)"? does not exist(?:!| because schema)/s
 const DAMAGED_FILE = /^(IO Error|Invalid Input Error|Invalid Error|TProtocolException)\b.*\.(?:parquet|json)\b/s
 /** A file that was there when the lock was set: now that it is gone, DuckDB treats its name as a folder. */
 const GONE_FILE = /^Permission Error: Cannot access file "(.*\.parquet)\/\*\*/s
