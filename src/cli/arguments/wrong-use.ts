@@ -10,7 +10,8 @@ export function wrongUse(program: Command, args: readonly string[], { code, mess
   const known = unknown !== undefined && command === program ? meantCommand(program, unknown) : undefined
   const meant = known ?? suggestion?.replace(/^\((.*)\)$/, '$1')
   const { text, hint } = rewritten(code, first, command)
-  return new ServoError('invalid', 'wrong_use', text, { hint: meant ?? hint ?? helpHint(command) })
+  // What the parser suggests is only spelled alike.
+  return new ServoError('invalid', 'wrong_use', text, { hint: hint ?? meant ?? helpHint(command) })
 }
 
 /** What other tools call it. */
@@ -69,9 +70,20 @@ function rewritten(code: string, message: string, command: Command): { text: str
       const hint = message.replace(/^.*Allowed choices are /, 'Use one of: ').replace(/\.$/, '')
       return { text: `invalid value '${value}' for ${name}`, hint }
     }
+    case 'commander.unknownOption': {
+      const chosen = optionOf(command, first)
+      return { text: message, ...(chosen !== undefined && { hint: `Write ${chosen}.` }) }
+    }
     default:
       return { text: message }
   }
+}
+
+/** A value that was written as an option, with the option that takes it: `--csv` is `--format csv`. */
+function optionOf(command: Command, flag: string): string | undefined {
+  const word = flag.replace(/^--/, '')
+  const option = command.options.find(({ argChoices }) => argChoices?.includes(word))
+  return option === undefined ? undefined : `${option.long} ${word}`
 }
 
 /** `too many arguments for 'list'. Expected 1 argument but got 2: a, b.` */

@@ -53,6 +53,7 @@ const WITHOUT_STATE: readonly string[] = [
   'runs rerun run_a --all --select whole',
   'runs logs run_a --attempt first',
   'assets graph --format svg',
+  'show whole --csv',
   'partitions list --status never',
   'partitions stale --cause broken',
   'partitions add customers',
