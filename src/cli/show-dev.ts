@@ -90,7 +90,7 @@ export const screen: DevVoice = {
       ? [colours.bold(printable(loaded.manifest.project)), counted(loaded.manifest.assets.length, 'asset')]
       : []
     print([colours.bold(colours.green('servo dev')), ...name, url, colours.dim(`ready in ${Math.round(ms)} ms`)].join('  '))
-    if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}; saving a file reloads the project; Ctrl-C stops`))
+    if (loaded.ok) print(colours.dim(`  ${howToRun(loaded.manifest)}\n  saving a file reloads the project; Ctrl-C stops`))
     else notLoaded(loaded.problems, 'correct it and save; unfinished runs wait')
     if (!isOn)
       print(`  ${colours.yellow('automation is off')}: schedules do not tick and sensors are not evaluated (--no-automation)`)

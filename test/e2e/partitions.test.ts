@@ -97,7 +97,7 @@ describe('partitions', () => {
   afterAll(() => project.end())
 
   test('servo dev says how to run what has partitions', async () => {
-    await dev.says(/servo run "\*" --partition <key> runs everything for a partition;/)
+    await dev.says(/servo run "\*" --partition <key> runs everything for a partition\n/)
   })
 
   /** Rows of the published tables, as soon as there are so many: they are written a moment after what they tell. */
