@@ -91,11 +91,13 @@ export interface LastChecks {
   readonly checks: readonly ReportedCheck[]
 }
 
-/** A partition whose last attempt failed. */
+/** A partition whose last attempt failed; its key is empty for an asset that is made as a whole. */
 export interface FailedPartition {
   readonly partition_key: string
   readonly run_id: string | null
   readonly at: string | null
+  /** When the first attempt after its last materialization failed, if that is on record. */
+  readonly since: string | null
   readonly error_message: string | null
   /** Its checks that did not pass. */
   readonly checks: readonly ReportedCheck[]
@@ -118,6 +120,8 @@ export interface AssetDetail {
   readonly last_run: { readonly run_id: string; readonly at: string; readonly state: string } | null
   /** What its checks found when they ran last. */
   readonly last_checks: LastChecks | null
+  /** What went wrong if the last attempt at an asset that is made as a whole failed. */
+  readonly last_failure: FailedPartition | null
   /** The partitions whose last attempt failed: how many, and the newest few. Null for an asset without partitions. */
   readonly failed_partitions: { readonly count: number; readonly newest: readonly FailedPartition[] } | null
 }

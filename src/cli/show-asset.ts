@@ -56,10 +56,11 @@ export function shownAsset(detail: AssetDetail): string[] {
 function failedLines({ asset, failed_partitions }: AssetDetail): string[] {
   if (failed_partitions === null || failed_partitions.count === 0) return []
   const { count, newest } = failed_partitions
-  const lines = newest.flatMap(({ partition_key, error_message, checks }) => {
+  const lines = newest.flatMap(({ partition_key, at, since, error_message, checks }) => {
     const blocking = checks.filter((check) => checkState(check) === 'failed')
     const why = blocking.length > 0 ? blocking.map(checkLine) : [printable((error_message ?? '').split('\n', 1)[0] ?? '')]
-    return why.map((line) => `  ${printable(partition_key)}  ${line}`.trimEnd())
+    const begun = since === null || since === at ? '' : colours.dim(`, failing since ${localTime(since)}`)
+    return why.map((line) => `  ${printable(partition_key)}  ${line}${begun}`.trimEnd())
   })
   const more = count - newest.length
   const list = `servo partitions list ${printable(asset.asset_key)} --status failed`
@@ -125,8 +126,8 @@ function policies(all: Readonly<Record<string, unknown>>): NamedValue[] {
 }
 
 /** The status of an asset without partitions, or the last run that touched any partition. */
-function historyLines({ asset, status, wiped, last_run }: AssetDetail): NamedValue[] {
-  const facts = asset.partitions === null ? statusFacts(status, wiped) : []
+function historyLines({ asset, status, wiped, last_run, last_failure }: AssetDetail): NamedValue[] {
+  const facts = asset.partitions === null ? [...statusFacts(status, wiped), ...failureFacts(last_failure)] : []
   if (last_run === null) return facts
   return [...facts, ['last run', `${shortId(last_run.run_id)} ${stateCell(last_run.state).text}, ${localTime(last_run.at)}`]]
 }
@@ -145,6 +146,17 @@ function statusFacts(status: WireStatus | null, wiped: boolean): NamedValue[] {
   if (triedAt && outcome && triedBy)
     facts.push(['last attempt', `${stateCell(outcome).text}, ${localTime(triedAt)} by ${shortId(triedBy)}`])
   return facts
+}
+
+function failureFacts(failure: AssetDetail['last_failure']): NamedValue[] {
+  if (failure === null) return []
+  const { since, error_message } = failure
+  const [error = ''] = (error_message ?? '').split('\n', 1)
+  const facts: NamedValue[] = [
+    ['failing since', since === null ? '' : localTime(since)],
+    ['error', error],
+  ]
+  return facts.filter(([, value]) => value !== '')
 }
 
 const pairs = (map: Readonly<Record<string, string>>): string =>

@@ -158,6 +158,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
     'wiped',
     'last_run',
     'last_checks',
+    'last_failure',
     'failed_partitions',
   ],
   'assets graph': ['nodes', 'edges'],

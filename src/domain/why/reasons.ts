@@ -167,7 +167,8 @@ export interface FactsByCode {
   last_run: { run_id: string; at: Moment }
   made_outside: { at: Moment }
   wiped: { at: Moment }
-  attempt_failed: { run_id: string; at: Moment; error: string | null }
+  /** `since` is when the first attempt after the last materialization failed, if that is on record. */
+  attempt_failed: { run_id: string; at: Moment; since: Moment | null; error: string | null }
   in_run: { run_id: string; task_key: string; state: TaskState }
   in_requested_run: { run_id: string }
   stale_because: SomePartitions & {

@@ -37,8 +37,9 @@ export interface KnownAsset {
   readonly partition: string | null
   /** Who asked for a run; undefined if it is not on record any more. */
   readonly originOf: (runId: string) => Reason | undefined
-  /** Why the last attempt failed. */
+  /** Why the last attempt failed, and since when attempts fail. */
   readonly attemptError: string | null
+  readonly failingSince: string | null
   /** Unfinished runs that make it, or may. */
   readonly underWay: readonly Reason[]
   /** The schedules and sensors that run it, each with what it did last. */
@@ -63,7 +64,7 @@ export function whyAsset(known: KnownAsset, status: ShownStatus): WhyAnswer {
       ? [
           reason(
             'attempt_failed',
-            { run_id: failedRun, at: failedAt, error: known.attemptError },
+            { run_id: failedRun, at: failedAt, since: known.failingSince, error: known.attemptError },
             [known.originOf(failedRun)].flatMap(present),
           ),
         ]

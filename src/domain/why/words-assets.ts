@@ -67,7 +67,11 @@ export const assetWords: WordsOf<AssetCode> = {
   last_run: ({ run_id, at }, when) => `its last run was ${run_id}, at ${when(at)}`,
   made_outside: ({ at }, when) => `last materialized outside Servo, reported at ${when(at)}`,
   wiped: ({ at }, when) => `its earlier materialization was wiped at ${when(at)}`,
-  attempt_failed: ({ run_id, at, error }, when) => `the last attempt failed at ${when(at)} in ${run_id}${saying(error)}`,
+  attempt_failed: ({ run_id, at, since, error }, when) => {
+    const begun =
+      since === null || since === at ? 'the last attempt' : `attempts have failed since ${when(since)}; the last one`
+    return `${begun} failed at ${when(at)} in ${run_id}${saying(error)}`
+  },
   in_run: ({ run_id, task_key, state }) =>
     `${run_id} will materialize it: ${task_key} is ${state.toLowerCase().replace('_', ' ')}`,
   in_requested_run: ({ run_id }) => `${run_id}, which is not planned yet, may materialize it`,

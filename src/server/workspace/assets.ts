@@ -12,6 +12,7 @@ import type {
   PageQuery,
   ReportBody,
   WipeBody,
+  WireStatus,
 } from '../../api/asset-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
@@ -91,6 +92,7 @@ export class Assets implements AssetsApi {
         definition.kind !== 'command' && definition.checks.length === 0
           ? null
           : await lastChecksOf(this.#known, assetKey, last_run?.run_id, wire),
+      last_failure: wire?.last_attempt_outcome === 'FAILED' ? await this.#failure(assetKey, wire) : null,
       failed_partitions: definition.partitions ? await this.#failed(assetKey) : null,
     }
   }
@@ -109,6 +111,11 @@ export class Assets implements AssetsApi {
 
   async keys(setName: string, query: PageQuery): Promise<KeyPage> {
     return partitionKeysPage(this.#known, setName, query)
+  }
+
+  async #failure(assetKey: string, status: WireStatus): Promise<AssetDetail['last_failure']> {
+    const [failure = null] = await failedAttempts(this.#known, assetKey, [status])
+    return failure
   }
 
   async #failed(assetKey: string): Promise<AssetDetail['failed_partitions']> {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import type { AssetDetail } from '../../../src/api/asset-contract.ts'
 import { shownAsset } from '../../../src/cli/show-asset.ts'
-import { SECOND_MS } from '../../../src/lib/time.ts'
+import { MINUTE_MS, SECOND_MS, toMs } from '../../../src/lib/time.ts'
 import { Assets } from '../../../src/server/workspace/assets.ts'
 import { knowledgeOf } from '../../../src/server/workspace/knowledge.ts'
 import { Statuses } from '../../../src/server/workspace/status/statuses.ts'
-import { statusSource } from '../../../src/server/workspace/workspace.ts'
+import { statusSource, workspaceApi } from '../../../src/server/workspace/workspace.ts'
 import { failure, World } from '../world.ts'
 
 const partitions = { type: 'keys', keys: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'] }
@@ -60,4 +60,48 @@ test('assets show names the partitions whose last attempt failed and what their 
   broken = []
   await run('a..h')
   expect(lines(await get())).not.toContain('failed')
+})
+
+test('assets show and why say since when an asset fails, from the first failure after the last success', async () => {
+  let error: string | undefined
+  const world = await World.open({
+    script: () =>
+      error === undefined
+        ? { result: { outcome: 'SUCCEEDED', output: {} } }
+        : { result: failure({ message: error, retryable: false }) },
+  })
+  await world.define({ whole: {}, days: { partitions } })
+  const known = knowledgeOf(world.components, world.orchestrator)
+  const api = workspaceApi(known, {
+    runIds: () => {
+      throw new Error('no run is requested here')
+    },
+  })
+  const run = async (message?: string): Promise<number> => {
+    error = message
+    await world.request(String(world.clock.now()), 'whole')
+    await world.request(`${world.clock.now()} days`, 'days', { partitions: ['b'] })
+    await world.clock.advance(MINUTE_MS)
+    return world.clock.now()
+  }
+  await run('before it was ever made')
+  await run()
+  const made = await api.assets.get('whole')
+  expect(made.last_failure).toBe(null)
+  const from = world.clock.now()
+  await run('first')
+  const to = world.clock.now()
+  await run('second')
+  await run('third\nand more')
+  const { last_failure } = await api.assets.get('whole')
+  expect(last_failure).toMatchObject({ error_message: 'third\nand more' })
+  const since = toMs(last_failure?.since ?? '')
+  expect([since >= from, since <= to]).toEqual([true, true])
+  const shown = lines(await api.assets.get('whole'))
+  expect(shown).toMatch(/\n {2}failing since +2\d{3}-.*\n {2}error +third\n/)
+  expect(lines(await api.assets.get('days'))).toMatch(/\n {2}b {2}third, failing since 2\d{3}-/)
+  const { because } = await api.whys.why('asset', 'whole', {})
+  expect(because).toContainEqual(
+    expect.objectContaining({ code: 'attempt_failed', facts: expect.objectContaining({ since: last_failure?.since }) }),
+  )
 })

@@ -9,6 +9,7 @@ import { tasks } from '../../../domain/tasks/tasks.table.ts'
 import { quoteText } from '../../../lib/sql/sql-text.ts'
 import type { Knowledge } from '../knowledge.ts'
 import { publishedRows } from '../published-rows.ts'
+import { type FailingPartition, failingSince } from './failing-since.ts'
 
 type Attempt = Pick<WireAttempt, 'task_key' | 'finished_at' | 'output' | 'error_message'>
 type Task = Pick<WireTask, 'task_key' | 'partition_key'>
@@ -46,7 +47,7 @@ async function checksOfRun(known: Knowledge, assetKey: string, runId: string): P
 export async function failedAttempts(
   known: Knowledge,
   assetKey: string,
-  failed: readonly PartitionStatus[],
+  failed: readonly (FailingPartition & Pick<PartitionStatus, 'last_attempt_run_id' | 'last_attempt_at'>)[],
 ): Promise<FailedPartition[]> {
   const runIds = new Set(failed.map(({ last_attempt_run_id }) => last_attempt_run_id))
   const found = new Map<string, Attempt>()
@@ -59,10 +60,12 @@ export async function failedAttempts(
       if ((found.get(key)?.finished_at ?? '') <= (attempt.finished_at ?? '')) found.set(key, attempt)
     }
   }
+  const since = await failingSince(known, assetKey, failed)
   return failed.map(({ partition_key, last_attempt_run_id: run_id, last_attempt_at: at }) => {
     const attempt = found.get(JSON.stringify([run_id, partition_key]))
     const checks = checksIn(attempt?.output).filter(({ ok }) => !ok)
-    return { partition_key, run_id, at, error_message: attempt?.error_message ?? null, checks }
+    const error_message = attempt?.error_message ?? null
+    return { partition_key, run_id, at, since: since.get(partition_key) ?? null, error_message, checks }
   })
 }
 

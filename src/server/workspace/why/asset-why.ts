@@ -6,6 +6,7 @@ import { type KnownAsset, whyAsset, whyAssetOfPartitions } from '../../../domain
 import { isServoError } from '../../../lib/error.ts'
 import type { Knowledge } from '../knowledge.ts'
 import { lastRunOf } from '../last-run.ts'
+import { failingSince } from '../status/failing-since.ts'
 import { type AskAutomation, automationOf, underWay } from './asset-automation.ts'
 import { originOfRun } from './origins.ts'
 
@@ -24,11 +25,16 @@ export async function whyOfAsset(
 ): Promise<WhyAnswer> {
   const { asset_key, partitions } = knownAsset(known.graph.get().graph, assetKey)
   const automation = await automationOf(known, asset_key, ask)
-  const asset = (key: string | null, origins: ReadonlyMap<string, Reason>, attemptError: string | null): KnownAsset => ({
+  const asset = (
+    key: string | null,
+    origins: ReadonlyMap<string, Reason>,
+    failure: { error: string | null; since: string | null } | null,
+  ): KnownAsset => ({
     asset_key,
     partition: key,
     originOf: (runId) => origins.get(runId),
-    attemptError,
+    attemptError: failure?.error ?? null,
+    failingSince: failure?.since ?? null,
     underWay: underWay(known, asset_key, key),
     automation,
   })
@@ -51,8 +57,10 @@ export async function whyOfAsset(
   const key = status.partition_key === '' ? null : status.partition_key
   const failed = status.last_attempt_outcome === 'FAILED' ? status.last_attempt_run_id : null
   const origins = await originsOf(known, [status.last_materialization_run_id, failed])
-  const error = failed === null ? null : await errorIn(run, failed, asset_key, key)
-  return whyAsset(asset(key, origins, error), status)
+  if (failed === null) return whyAsset(asset(key, origins, null), status)
+  const since = (await failingSince(known, asset_key, [status])).get(status.partition_key) ?? null
+  const error = await errorIn(run, failed, asset_key, key)
+  return whyAsset(asset(key, origins, { error, since }), status)
 }
 
 async function originsOf(known: Knowledge, runIds: readonly (string | null | undefined)[]): Promise<Map<string, Reason>> {
