@@ -85,6 +85,7 @@ test('commands about schedules work without a server, and say that nothing ticks
     /2025-01-15 05:00 +refused +nightly was declared at .* \(Europe\/Paris\), after 2025-01-15 05:00\n/,
   )
   expect((await project.servo('schedules', 'trigger', 'nightly')).code).toBe(0)
+  await until(async () => (await project.json('schedules', 'ticks', 'often')).ticks.length > 0, 'often to tick')
   again.kill('SIGINT')
   await again.ended
   const listed = await project.servo('schedules', 'list')
