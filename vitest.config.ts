@@ -13,8 +13,8 @@ export default defineConfig({
     allowOnly: false,
     // Every test has a project of its own; what workers load in all of them is compiled once.
     env: { NODE_COMPILE_CACHE: join(tmpdir(), 'servo-compile-cache') },
-    // Most of the time tests wait for processes and disks: four at a time, also where there are only two cores.
-    maxWorkers: Math.max(4, availableParallelism() - 1),
+    // A fifth of the time tests wait for processes and disks: five at a time, also where there are only two cores.
+    maxWorkers: Math.max(5, availableParallelism() - 1),
     projects: [
       {
         extends: true,

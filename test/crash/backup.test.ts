@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { projectOf } from '../e2e/support/project.ts'
+import { until } from '../e2e/support/until.ts'
 
 /** Killed backups of a busy project. More with `SERVO_BACKUP_KILLS=50`. */
 const KILLS = Number(process.env['SERVO_BACKUP_KILLS'] ?? 1)
@@ -59,6 +60,8 @@ test('a backup that is made and killed while the project runs restores to what w
 
   goesOn = false
   await asking
+  // What an attempt wrote before it was stopped is on no record, and in no backup.
+  await until(async () => (await client.runs.list({ limit: 1_000 })).every(({ state }) => state === 'SUCCEEDED'), 'every run')
   dev.kill('SIGTERM')
   await dev.ended
   expect(await project.servo('backup', 'backup')).toMatchObject({ code: 0 })

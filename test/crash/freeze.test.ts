@@ -5,7 +5,7 @@ import { Examination } from './support/examine.ts'
 import { crashFolder, started } from './support/folder.ts'
 
 /** The acceptance asks for 30; each is two processes and a replay, so `npm test` makes do with fewer. */
-const FREEZES = Number(process.env['SERVO_FREEZES'] ?? 3)
+const FREEZES = Number(process.env['SERVO_FREEZES'] ?? 2)
 /** Every takeover adds some fifteen publishes to what the next examination replays. */
 const FREEZES_PER_FOLDER = 6
 /** Collections run at every third turn and keep two manifests: by now the number of the frozen one is free again. */

@@ -5,7 +5,7 @@ import { Examination } from './support/examine.ts'
 import { crashFolder, started } from './support/folder.ts'
 
 /** The acceptance asks for 200; a developer who waits for `npm test` is content with fewer. */
-const KILLS = Number(process.env['SERVO_KILLS'] ?? 8)
+const KILLS = Number(process.env['SERVO_KILLS'] ?? 5)
 /** A folder lives through this many kills: enough for runs to be merged and files to be collected, few enough to replay. */
 const KILLS_PER_FOLDER = 8
 /** A child dies at a random moment after it has published this often: none, or a few times, whatever else the machine does. */

@@ -8,7 +8,7 @@ import { filesOf, fullState, kinds } from './full-state.ts'
 import { paths, scope, type Workspace } from './workspace.ts'
 
 /** Positions tried in each kind of file; all of them with SERVO_FLIPS=Infinity, which takes minutes. */
-const FLIPS = Number(process.env['SERVO_FLIPS'] ?? 25)
+const FLIPS = Number(process.env['SERVO_FLIPS'] ?? 15)
 
 /** A few seconds for the positions tried by default, on a machine that has nothing else to do. */
 const PATIENCE_MS = Number.isFinite(FLIPS) ? Math.max(120_000, FLIPS * 4_000) : 3_600_000

@@ -23,7 +23,7 @@ import { TENANT, WORKSPACE } from '../../src/testing/histories/writers.ts'
 import { storedRows } from '../../src/testing/stored-rows.ts'
 
 const scope = { tenant_id: TENANT, workspace_id: WORKSPACE }
-const numRuns = Number(process.env['SERVO_RUNS'] ?? 15)
+const numRuns = Number(process.env['SERVO_RUNS'] ?? 10)
 
 /** What a compactor does with its day; each is done again and again between the segments of a history. */
 const action = fc.constantFrom('apply', 'apply', 'apply', 'catch up', 'delta', 'delta', 'base', 'collect', 'reopen', 'rival')

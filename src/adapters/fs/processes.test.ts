@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { fsStore } from './object-store.ts'
 
 /** Each is a process, so `npm test` makes do with ten. */
-const KILLS = Number(process.env['SERVO_KILLS'] ?? 10)
+const KILLS = Number(process.env['SERVO_KILLS'] ?? 6)
 /** Longer than so many processes need to start on two shared cores. */
 const PATIENCE_MS = 60_000 + KILLS * 2_000
 

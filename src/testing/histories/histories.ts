@@ -11,7 +11,7 @@ import { watcherLife } from './watchers.ts'
 import { type Actor, World } from './world.ts'
 
 /** How many histories a property is tried on. The seed of a failure is printed; `SERVO_RUNS=5000` looks harder. */
-export const effort = { numRuns: Number(process.env['SERVO_RUNS'] ?? 100) }
+export const effort = { numRuns: Number(process.env['SERVO_RUNS'] ?? 70) }
 
 /** What happened, in the order in which it happened, and the world that knows what should have become of it. */
 export interface History {

@@ -17,7 +17,7 @@ import { packAll, packerOf, publishNext } from '../pack/packed-days.ts'
 import { paths, scope, TestClock, Workspace } from '../workspace.ts'
 
 /** How many damages are done. Most of them take a replay of the ledger to be judged. */
-const DAMAGES = Number(process.env['SERVO_DAMAGES'] ?? 25)
+const DAMAGES = Number(process.env['SERVO_DAMAGES'] ?? 15)
 /** Damages that are done at once, at most. */
 const AT_ONCE = 3
 const PATIENCE_MS = Math.max(120_000, DAMAGES * 10_000)
