@@ -18,7 +18,8 @@ export const RetentionAdvanced = defineEvent({
   }),
   idempotencyKey: ({ asset_key, turn, versions, days, passed_event_id }) =>
     `retention:${asset_key}:${turn}:${versions}:${days}:${passed_event_id}`,
-  dedup: 'key',
+  // A key would be on record only in those orders in which the event changed something.
+  dedup: 'structure',
   publishedWithOthers: true,
   fold({ event, payload: passed, rows }) {
     const known = rows.hot(retentionState).get(passed.asset_key)
