@@ -1,4 +1,5 @@
 import type { Hono } from 'hono'
+import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import type { Access } from './access/access.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
@@ -34,6 +35,8 @@ export interface AppOptions extends WorkspaceApi {
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: readonly Route[]
+  /** True if each answer is compared with its schema before it is sent; by default in tests. */
+  readonly checksAnswers?: boolean | undefined
   /** Told of every request that could not be answered because of an error of ours. */
   readonly onTrouble?: ((error: unknown) => void) | undefined
   /** Routes for senders of messages to sensors, which are known by their signatures. */
@@ -63,7 +66,7 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[]
 
 /** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */
 export function localApp(options: AppOptions): Hono {
-  const { access, hosts, refused, onTrouble } = options
+  const { access, hosts, refused, onTrouble, checksAnswers } = options
   const routes = routesOf(options)
   const isForSenders = ({ needs }: Route): boolean => needs === 'signature'
   const app = emptyRouter()
@@ -71,7 +74,7 @@ export function localApp(options: AppOptions): Hono {
   app.use(leaveUnread)
   // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.
   // Refusals of messages are counted with the sensors that they protect.
-  addRoutes(app, routes.filter(isForSenders), { access })
+  addRoutes(app, routes.filter(isForSenders), { access, checksAnswers })
   app.use(async (c, next) => {
     await next()
     // A caller that hangs up is no trouble of ours.
@@ -90,24 +93,36 @@ export function localApp(options: AppOptions): Hono {
   addRoutes(
     app,
     routes.filter((each) => !isForSenders(each)),
-    { access, ...(refused !== undefined && { onFailed: refused.notice }) },
+    { access, checksAnswers, ...(refused !== undefined && { onFailed: refused.notice }) },
   )
   return app
 }
 
 /** Routes about the process itself. */
 const serverRoutes = ({ instance, handOver }: Pick<AppOptions, 'instance' | 'handOver'>): Route[] => [
-  openRoute({ method: 'GET', path: '/health/live', query: 'ignored', handle: () => ({ ok: true, instance }) }),
+  openRoute({
+    method: 'GET',
+    path: '/health/live',
+    operation: 'isLive',
+    summary: 'Says that the server answers, and which start of it this is.',
+    query: 'ignored',
+    answer: z.object({ ok: z.literal(true), instance: z.string() }),
+    handle: () => ({ ok: true as const, instance }),
+  }),
   route({
     method: 'POST',
     path: `${BASE}/leader/hand-over`,
+    operation: 'handOver',
+    summary: 'Asks a leader that leads only for a moment to give way to a server.',
     needs: 'admin',
+    answer: z.object({ ok: z.literal(true) }),
+    problems: [409],
     statuses: [202],
     handle: () => {
       if (handOver === undefined)
         throw new ServoError('conflict', 'stays', 'this server leads until it is stopped', { hint: 'Stop it first.' })
       handOver()
-      return { ok: true }
+      return { ok: true as const }
     },
   }),
 ]

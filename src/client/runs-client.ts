@@ -3,8 +3,8 @@ import { type Connection, queryText } from './connection.ts'
 
 /** Reads runs from a server, and requests new ones. */
 export function runsClient(server: Connection): RunsApi {
-  const page: RunsApi['page'] = ({ limit, cursor, state, trigger, asset, since, until }) =>
-    server.json('GET', `/runs${queryText({ limit, cursor, state, trigger, asset, since, until })}`)
+  const page: RunsApi['page'] = ({ limit, cursor, status, trigger, asset, since, until }) =>
+    server.json('GET', `/runs${queryText({ limit, cursor, status, trigger, asset, since, until })}`)
   return {
     request: (run, user, traceparent) => server.json('POST', '/runs', { body: run, user, traceparent }),
     preview: (run) => server.json('POST', '/runs/preview', { body: run }),

@@ -19,14 +19,20 @@ export interface RouterOptions {
   readonly access?: Access
   /** Called with the error of a call that failed, and the method and path that its route declares. */
   readonly onFailed?: (error: unknown, route: string) => void
+  /** True if each answer is compared with its schema before it is sent, as in tests. */
+  readonly checksAnswers?: boolean | undefined
 }
 
 /** Adds declared routes, the only kind there is. Other methods of their paths are refused with the ones that exist. */
-export function addRoutes(app: Hono, routes: readonly Route[], { access = NO_ACCESS, onFailed }: RouterOptions = {}): void {
+export function addRoutes(
+  app: Hono,
+  routes: readonly Route[],
+  { access = NO_ACCESS, onFailed, checksAnswers = inTests() }: RouterOptions = {},
+): void {
   for (const { method, path, serve } of routes)
     app.on(method, path, async (c) => {
       try {
-        return await serve(c, access)
+        return await serve(c, access, { checksAnswers })
       } catch (error) {
         onFailed?.(error, `${method} ${path}`)
         throw error
@@ -47,6 +53,9 @@ export function routerOf(routes: readonly Route[], access: Access): Hono {
   addRoutes(app, routes, { access })
   return app
 }
+
+/** Set by the configuration of the tests, for processes that they start too. */
+const inTests = (): boolean => process.env['SERVO_CHECK_ANSWERS'] === '1'
 
 const patternOf = (path: string): RegExp => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
 

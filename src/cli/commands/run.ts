@@ -36,7 +36,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   const only = (['stale', 'missing', 'failed'] as const).filter((name) => flags[name])
   if (selection.length === 0 && only.length === 0) throw nothingSelected()
   const work = {
-    ...(selection.length > 0 && { selection }),
+    ...(selection.length > 0 && { select: selection }),
     ...(flags.partition !== undefined && { partitions: flags.partition }),
     ...(only.length > 0 && { only }),
   }

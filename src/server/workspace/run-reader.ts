@@ -38,13 +38,13 @@ export class RunReader {
     return (await this.page(query)).runs
   }
 
-  async page({ limit, cursor, state, trigger, asset, since, until }: RunQuery): Promise<RunPage> {
+  async page({ limit, cursor, status, trigger, asset, since, until }: RunQuery): Promise<RunPage> {
     const asked: ListQuery = {
       limit: limit + 1,
       after: cursor === undefined ? undefined : placeOfCursor(cursor),
       since: since === undefined ? undefined : toMs(since),
       until: until === undefined ? undefined : toMs(until),
-      filters: { ...(state && { state }), ...(trigger && { trigger_type: trigger }), ...(asset && { assets: asset }) },
+      filters: { ...(status && { state: status }), ...(trigger && { trigger_type: trigger }), ...(asset && { assets: asset }) },
     }
     const rows = this.#source.rows()
     // Of one moment: a run that becomes history while the files are read is in memory here, and in none of these files.

@@ -55,7 +55,7 @@ export class Runs extends RunReader implements RunsApi {
   }
 
   async request(body: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    const { selection = ['*'], partitions, only, key, labels, priority } = body
+    const { select: selection = ['*'], partitions, only, key, labels, priority } = body
     const asked = { asset_selection: selection, partition_selection: partitions ?? null, labels: labels ?? {} }
     const request_fingerprint = requestFingerprint({ ...asked, only })
     const request_id = key ?? body.request_id ?? this.#known.mintId()
@@ -130,7 +130,7 @@ export class Runs extends RunReader implements RunsApi {
 
   /** Runs the failed tasks of an earlier run again, or all of them, or a part. */
   async rerun(idOrStart: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    const { mode, selection, key } = body
+    const { mode, select: selection, key } = body
     const { run, tasks } = await this.get(idOrStart)
     const { run_id } = run
     if (!isRunOver(run.state)) {

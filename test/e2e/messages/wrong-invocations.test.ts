@@ -45,8 +45,8 @@ const WITHOUT_STATE: readonly string[] = [
   'runs show',
   'runs list extra',
   'runs list --limit 0',
-  'runs list --state done',
-  'runs list --state faild',
+  'runs list --status done',
+  'runs list --status faild',
   'runs list --since yesterday',
   'runs list --status failed',
   'runs list --json run,state',
@@ -189,8 +189,8 @@ test('of a word that is very long an error repeats the beginning', async () => {
   projects.push(project)
   const long = 'x'.repeat(100_000)
   for (const line of [
-    ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --state %', 'dev --port %'],
-    ...['runs list --state=%', 'assets graph --format %', 'init new --name %', 'init %', 'completion %', 'doctor --project %'],
+    ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --status %', 'dev --port %'],
+    ...['runs list --status=%', 'assets graph --format %', 'init new --name %', 'init %', 'completion %', 'doctor --project %'],
     ...[
       'run raw/days --dry-run --partition 2025-01-01..%',
       'runs list --json %',

@@ -31,7 +31,7 @@ export interface RunChoice {
  * never made, would only fail later. Now the caller is still there to read the reason.
  */
 export async function chooseRun(known: Knowledge, statuses: Statuses, body: PreviewBody): Promise<RunChoice> {
-  const { selection = ['*'], partitions: named, only } = body
+  const { select: selection = ['*'], partitions: named, only } = body
   const { graph } = known.graph.get()
   const partitions = known.graph.partitions()
   const asked = { asset_selection: selection, partition_selection: named ?? null }
