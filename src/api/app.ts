@@ -8,6 +8,7 @@ import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
+import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
 import { retentionRoutes } from './retention-routes.ts'
@@ -47,7 +48,7 @@ export interface AppOptions extends WorkspaceApi {
 
 /** Every route of a server. There are no others: the router is made from this list. */
 export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[] {
-  return [
+  const routes = [
     ...(options.hooks ?? []),
     ...serverRoutes(options),
     ...(options.probes ?? []),
@@ -62,6 +63,7 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[]
     ...retentionRoutes(options.retention),
     ...tokenRoutes(options.tokens),
   ]
+  return [...routes, ...openApiRoutes(routes)]
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */

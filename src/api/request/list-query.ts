@@ -21,5 +21,5 @@ export const selectQuery = z.object({
     .min(1)
     .max(4_096)
     .optional()
-    .describe('Assets: a key or a selection expression. May be repeated; all assets when absent.'),
+    .meta({ description: 'Assets: a key or a selection expression. May be repeated; all assets when absent.', repeated: true }),
 })

@@ -28,6 +28,8 @@ interface Described {
   readonly query?: z.ZodObject | 'ignored' | undefined
   /** The JSON it takes; undefined if it takes none, or reads the body by rules of its own. */
   readonly body?: z.ZodType | undefined
+  /** A body, for readers of the documentation. */
+  readonly example?: object | undefined
   readonly answer: Answer
   /** True for answers that are large and change seldom: they have an ETag, and 304 tells a caller that it has the newest one. */
   readonly isTagged?: boolean | undefined
@@ -111,7 +113,7 @@ function declared<P extends string, Q, B, By, A extends Answer>(
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
-  const { method, operation, summary, path, query, body, problems, isTagged, statuses = [200], handle } = declaration
+  const { method, operation, summary, path, query, body, example, problems, isTagged, statuses = [200], handle } = declaration
   return {
     method,
     operation,
@@ -120,6 +122,7 @@ function declared<P extends string, Q, B, By, A extends Answer>(
     needs,
     query,
     body,
+    example,
     answer: declaration.answer,
     problems,
     isTagged,

@@ -19,6 +19,7 @@ export const tokenRoutes = (service: TokensApi): Route[] => [
     method: 'POST',
     path: tokens,
     operation: 'createToken',
+    example: { name: 'ci', role: 'operator' },
     summary: 'Makes a token. The answer has its secret, this once.',
     needs: 'admin',
     answer: newToken,
