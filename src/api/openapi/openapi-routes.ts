@@ -13,10 +13,18 @@ const document = named('OpenApiDocument', z.looseObject({ openapi: z.string() })
 const policyOf = (hashes: readonly string[]): string =>
   `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; style-src ${hashes[0]}; script-src ${hashes[1]}`
 
+const headersOf = (hashes: readonly string[]): Record<string, string> => ({
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': policyOf(hashes),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-cache',
+})
+
 /** The description of these routes, for programs and for people. It says nothing that the documentation does not, so everybody may read it. */
 export function openApiRoutes(described: readonly Route[]): Route[] {
   let made: { openapi: string } | undefined
-  let page: Response | undefined
+  let page: ReturnType<typeof referencePage> | undefined
   const routes: Route[] = [
     openRoute({
       method: 'GET',
@@ -34,26 +42,14 @@ export function openApiRoutes(described: readonly Route[]): Route[] {
       summary: 'Shows this API as a page.',
       answer: text('text/html'),
       handle: () => {
-        page ??= pageOf()
-        return page.clone()
+        page ??= referencePage(documentOf())
+        return new Response(page.html, { headers: headersOf(page.hashes) })
       },
     }),
   ]
   const documentOf = () => {
     made ??= { openapi: '', ...openApiOf([...described, ...routes]) }
     return made
-  }
-  const pageOf = (): Response => {
-    const { html, hashes } = referencePage(documentOf())
-    return new Response(html, {
-      headers: {
-        'content-type': 'text/html; charset=utf-8',
-        'content-security-policy': policyOf(hashes),
-        'x-content-type-options': 'nosniff',
-        'referrer-policy': 'no-referrer',
-        'cache-control': 'no-cache',
-      },
-    })
   }
   return routes
 }

@@ -132,7 +132,9 @@ export async function compiled(dir: string, root: string): Promise<string> {
   const options = {
     extends: path.join(root, 'template/tsconfig.json'),
     compilerOptions: {
-      paths: { 'servo-flow': [path.join(root, 'src/index.ts')], 'servo-flow/test': [path.join(root, 'src/test.ts')] },
+      paths: { 'servo-flow': [path.join(root, 'src/index.ts')], 'servo-flow/test': [path.join(root, 'src/test.ts')],
+        'servo-flow/client': [path.join(root, 'src/client/index.ts')],
+      },
       typeRoots: [path.join(root, 'node_modules/@types')],
     },
     include: ['*/**/*.ts'],
