@@ -163,7 +163,7 @@ export type RunLogEntry = Told<typeof runLogEntry>
 export const runEvent = named(
   'RunEvent',
   z.discriminatedUnion('type', [
-    z.object({ type: z.literal('run'), run: wireRun }),
+    z.object({ type: z.literal('run'), run: runWithAsker.partial({ asked_by: true }) }),
     z.object({ type: z.literal('task'), task: wireTask, attempt: wireAttempt.optional() }),
     z.object({
       type: z.literal('log'),

@@ -95,7 +95,12 @@ function tagged(request: Request, reply: Reply<unknown>): Response {
 /** Sends one JSON object per line, each as soon as there is one. The first is awaited, so that an error still gets its own status. */
 async function streamed(items: AsyncIterable<unknown>, check: (item: unknown) => void): Promise<Response> {
   const iterator = items[Symbol.asyncIterator]()
-  let next = await iterator.next()
+  const following = async (): Promise<IteratorResult<unknown>> => {
+    const found = await iterator.next()
+    if (!found.done) check(found.value)
+    return found
+  }
+  let next = await following()
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -103,9 +108,8 @@ async function streamed(items: AsyncIterable<unknown>, check: (item: unknown) =>
         controller.close()
         return
       }
-      check(next.value)
       controller.enqueue(encoder.encode(`${JSON.stringify(next.value)}\n`))
-      next = await iterator.next()
+      next = await following()
     },
     async cancel() {
       await iterator.return?.()
