@@ -6,7 +6,7 @@ import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { id, timestamp } from '../model/envelope.ts'
 import { rowSchema } from './answers/row-schema.ts'
 import { moment, named, nextCursor, type Told, whole } from './answers/told.ts'
-import type { ListQuery } from './request/list-query.ts'
+import type { PageQuery } from './request/list-query.ts'
 
 /** Short enough that the key of a partition can be appended. */
 const requestId = id.max(200)
@@ -205,11 +205,11 @@ export type KeyPage = Told<typeof keyPage>
 
 /** Questions and commands about assets and their partitions. */
 export interface AssetsApi {
-  list(query: ListQuery & { select: readonly string[] }): Promise<AssetPage>
+  list(query: PageQuery & { select: readonly string[] }): Promise<AssetPage>
   get(assetKey: string): Promise<AssetDetail>
   graph(select: readonly string[]): Promise<GraphView>
   report(assetKey: string, body: ReportBody, user: string): Promise<AcceptedFacts>
   wipe(assetKey: string, body: WipeBody, user: string): Promise<AcceptedFacts>
   changeKeys(setName: string, body: KeysBody, user: string): Promise<AcceptedKeys>
-  keys(setName: string, query: ListQuery): Promise<KeyPage>
+  keys(setName: string, query: PageQuery): Promise<KeyPage>
 }

@@ -17,7 +17,9 @@ export const problemDetails = named(
     message_id: z
       .string()
       .exactOptional()
-      .describe('Of a message to a sensor: its id, which is new if the sender gave none, so that it can be sent again under it.'),
+      .describe(
+        'Of a message to a sensor: its id, which is new if the sender gave none, so that it can be sent again under it.',
+      ),
     try: z.int().exactOptional().describe('The try that failed.'),
     max_tries: z.int().exactOptional().describe('After how many tries a message is a dead letter.'),
     expected: z.number().exactOptional().describe('The state version that the caller expected.'),

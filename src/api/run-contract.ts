@@ -9,7 +9,7 @@ import { tasks } from '../domain/tasks/tasks.table.ts'
 import { id, textMap } from '../model/envelope.ts'
 import { rowSchema } from './answers/row-schema.ts'
 import { anything, named, nextCursor, type Told, typedAs, whole } from './answers/told.ts'
-import { between, listQuery } from './request/list-query.ts'
+import { listQuery, whenQuery } from './request/list-query.ts'
 
 /** Which of the selected partitions a run makes: those that are stale, that were never made, or whose last attempt failed. */
 const onlyNames = ['stale', 'missing', 'failed'] as const
@@ -176,13 +176,13 @@ export const runEvent = named(
 )
 export type RunEvent = Told<typeof runEvent>
 
-export const runQuery = listQuery.extend({
+export const runListQuery = listQuery.extend({
   status: z.enum(runStates).optional().describe('Only runs in this state.'),
   trigger: z.enum(triggerTypes).optional().describe('Only runs that something of this kind asked for, such as `schedule`.'),
   asset: id.optional().describe('Only runs with a task of this asset.'),
-  ...between('requested'),
+  ...whenQuery('requested'),
 })
-export type RunQuery = Told<typeof runQuery>
+export type RunQuery = Told<typeof runListQuery>
 
 export const runPage = named('RunPage', z.object({ runs: z.array(runWithAsker).describe('The newest first.'), ...nextCursor }))
 export type RunPage = Told<typeof runPage>

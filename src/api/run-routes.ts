@@ -13,10 +13,10 @@ import {
   runDetail,
   runDurations,
   runEvent,
+  runListQuery,
   runLogEntry,
   runPage,
   runPreview,
-  runQuery,
 } from './run-contract.ts'
 
 const runs = `${BASE}/runs` as const
@@ -56,7 +56,7 @@ export const runRoutes = (service: RunsApi): Route[] => [
     operation: 'listRuns',
     summary: 'Lists runs, the newest first.',
     needs: 'viewer',
-    query: runQuery,
+    query: runListQuery,
     answer: runPage,
     handle: ({ query }) => service.page(query),
   }),

@@ -28,8 +28,10 @@ async function serverOf(...answers: ((request: IncomingMessage, response: Server
   return { heard, url, client: new ServoClient({ url, token: 'secret' }) }
 }
 
-const json = (body: unknown, status = 200) => (_: IncomingMessage, response: ServerResponse) =>
-  void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
+const json =
+  (body: unknown, status = 200) =>
+  (_: IncomingMessage, response: ServerResponse) =>
+    void response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
 const busy = (status: number) => (_: IncomingMessage, response: ServerResponse) =>
   void response.writeHead(status, { 'retry-after': '0' }).end(JSON.stringify({ code: 'busy', detail: 'wait', status }))
 
@@ -57,7 +59,14 @@ test('[Q5] a server that stays busy is asked as often as told, and then its prob
 })
 
 test('[Q5] a refusal is thrown with its code, its hint, the field and the facts', async () => {
-  const problem = { type: 'urn:x', title: 'Conflict', status: 409, detail: 'it has changed', code: 'state_changed', hint: 'Look.' }
+  const problem = {
+    type: 'urn:x',
+    title: 'Conflict',
+    status: 409,
+    detail: 'it has changed',
+    code: 'state_changed',
+    hint: 'Look.',
+  }
   const { client } = await serverOf(json({ ...problem, field: 'cron.0', expected: 3, actual: 4 }, 409))
   const error: ServoError = await client.schedules.pause('nightly', {}).then(expect.unreachable, (thrown) => thrown)
   expect(error).toMatchObject({ name: 'ServoError', kind: 'conflict', code: 'state_changed', message: 'it has changed' })
@@ -70,7 +79,9 @@ test('[Q5] a refusal is thrown with its code, its hint, the field and the facts'
 
 test('[Q5] a signal ends a request, and the wait for a server that is busy', async () => {
   const never = await serverOf(() => undefined)
-  await expect(never.client.with({ signal: AbortSignal.timeout(10) }).runs.list()).rejects.toMatchObject({ name: 'TimeoutError' })
+  await expect(never.client.with({ signal: AbortSignal.timeout(10) }).runs.list()).rejects.toMatchObject({
+    name: 'TimeoutError',
+  })
   const enough = new AbortController()
   const late = await serverOf((_, response) => {
     response.writeHead(503, { 'retry-after': '30' }).end('{}')
@@ -82,8 +93,7 @@ test('[Q5] a signal ends a request, and the wait for a server that is busy', asy
 test('[Q5] pages follow the cursor until there is none', async () => {
   const { client, heard } = await serverOf(json(page('c 1', 'a', 'b')), json(page(null, 'c')))
   const found: string[] = []
-  for await (const { runs } of pages(client.runs.page, { status: 'FAILED' }))
-    found.push(...runs.map(({ run_id }) => run_id))
+  for await (const { runs } of pages(client.runs.page, { status: 'FAILED' })) found.push(...runs.map(({ run_id }) => run_id))
   expect(found).toEqual(['a', 'b', 'c'])
   expect(heard.map(({ url }) => url?.split('?')[1])).toEqual(['status=FAILED', 'status=FAILED&cursor=c+1'])
 })

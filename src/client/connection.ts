@@ -1,5 +1,5 @@
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
-import { type Received, type Sent, send, textOf } from './transport.ts'
+import { type Received, type Sent, send, wholeText } from './transport.ts'
 
 export interface ClientOptions {
   /** The address of the server, such as `http://127.0.0.1:4400`. */
@@ -50,13 +50,14 @@ export class Connection {
   async json<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
     const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...[this.options.signal ?? []].flat()])
     const received = await this.#ask(method, path, { ...asked, signal })
-    return this.#parsed(await textOf(received).catch((error: unknown) => this.#refuse(error, signal)))
+    return this.#parsed(await wholeText(received).catch((error: unknown) => this.#refuse(error, signal)))
   }
 
   async isThere(instance: string): Promise<boolean> {
     try {
       const answer = await send(`${this.#url}/health/live`, { method: 'GET', signal: AbortSignal.timeout(ALIVE_MS) })
-      return (JSON.parse(await textOf(answer)) as { instance?: string }).instance === instance
+      const found: { instance?: string } = JSON.parse(await wholeText(answer))
+      return found.instance === instance
     } catch {
       return false
     }
@@ -113,7 +114,7 @@ export class Connection {
   /** Another program may answer at an address that somebody wrote down. */
   #parsed<T>(text: string): T {
     try {
-      return JSON.parse(text) as T
+      return JSON.parse(text)
     } catch {
       throw new ServoError('unavailable', 'not_servo', `${this.#url} answers, but is no Servo server`, {
         hint: 'Check the address: --url or SERVO_URL.',
@@ -165,7 +166,7 @@ async function pause(ms: number, signal: AbortSignal | undefined): Promise<void>
 
 async function refusalOf(received: Received): Promise<ServoError> {
   const { status } = received
-  const problem: Record<string, unknown> = await textOf(received)
+  const problem: Record<string, unknown> = await wholeText(received)
     .then(JSON.parse)
     .catch(() => ({}))
   const kind = kindOfStatus[status] ?? (status >= 500 ? 'unavailable' : 'invalid')

@@ -13,7 +13,7 @@ export interface Received {
   chunks(): AsyncIterable<string>
 }
 
-export async function textOf(received: Received): Promise<string> {
+export async function wholeText(received: Received): Promise<string> {
   let text = ''
   for await (const chunk of received.chunks()) text += chunk
   return text
@@ -27,9 +27,7 @@ const isNode = (): boolean => typeof process === 'object' && typeof process.getB
 // Not `fetch`: a command that asks one question would spend most of its time loading it. Nor an import of `node:http`: Node
 // copies every export of a module that is imported, and some of these load `fetch`; and a browser has no such module.
 async function sendByNode(url: string, { body, ...options }: Sent): Promise<Received> {
-  const { request } = url.startsWith('https:')
-    ? process.getBuiltinModule('node:https')
-    : process.getBuiltinModule('node:http')
+  const { request } = url.startsWith('https:') ? process.getBuiltinModule('node:https') : process.getBuiltinModule('node:http')
   type Response = Parameters<NonNullable<Parameters<typeof request>[2]>>[0]
   const { promise, resolve, reject } = Promise.withResolvers<Response>()
   request(url, options, resolve).on('error', reject).end(body)

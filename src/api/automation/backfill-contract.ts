@@ -6,7 +6,7 @@ import { partitionSelector } from '../../domain/backfills/partition-selector.ts'
 import { id } from '../../model/envelope.ts'
 import { rowSchema } from '../answers/row-schema.ts'
 import { acceptance, moment, named, nextCursor, type Told, typedAs, whole } from '../answers/told.ts'
-import { between, listQuery } from '../request/list-query.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 
 /** A request that is sent again under the same id changes nothing again. */
 const request = { request_id: id.optional() }
@@ -64,7 +64,7 @@ export type ShownBackfillState = Told<typeof shownState>
 export const backfillQuery = listQuery.extend({
   status: z.enum(backfillStates).optional().describe('Only backfills in this state.'),
   asset: id.optional().describe('Only backfills of this asset.'),
-  ...between('created'),
+  ...whenQuery('created'),
 })
 export type BackfillQuery = z.infer<typeof backfillQuery>
 
@@ -73,7 +73,7 @@ const chunkStates = ['PLANNED', 'RUNNING', ...chunkOutcomes] as const
 
 export const chunkQuery = listQuery.extend({
   status: z.enum(chunkStates).optional().describe('Only chunks in this state.'),
-  ...between('planned'),
+  ...whenQuery('planned'),
 })
 export type ChunkQuery = z.infer<typeof chunkQuery>
 

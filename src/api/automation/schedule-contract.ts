@@ -8,7 +8,7 @@ import { type ReasonFacts, scheduleTicks, tickCauses } from '../../domain/schedu
 import { id, timestamp } from '../../model/envelope.ts'
 import { rowSchema } from '../answers/row-schema.ts'
 import { acceptance, moment, named, nextCursor, type Told, typedAs, whole } from '../answers/told.ts'
-import { between, listQuery } from '../request/list-query.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 import { expectedVersion } from './expected-version.ts'
 
 /** A request that is sent again under the same id changes nothing again. */
@@ -63,7 +63,7 @@ export type ScheduleListQuery = z.infer<typeof scheduleListQuery>
 
 export const tickQuery = listQuery.extend({
   status: z.enum(tickStatuses).optional().describe('Only ticks of this status.'),
-  ...between('scheduled for'),
+  ...whenQuery('scheduled for'),
 })
 export type TickQuery = z.infer<typeof tickQuery>
 

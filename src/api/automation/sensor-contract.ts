@@ -10,7 +10,7 @@ import { sensorState } from '../../domain/sensors/sensor-state.table.ts'
 import { id, textMap } from '../../model/envelope.ts'
 import { rowSchema } from '../answers/row-schema.ts'
 import { acceptance, moment, named, nextCursor, type Told, typedAs, whole } from '../answers/told.ts'
-import { between, listQuery } from '../request/list-query.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 import type { RequestBody, SwitchBody } from './schedule-contract.ts'
 
 /** A request that is sent again under the same id gets the first answer again. */
@@ -70,7 +70,7 @@ export type SensorListQuery = z.infer<typeof sensorListQuery>
 
 export const evalQuery = listQuery.extend({
   status: z.enum(evalStatuses).optional().describe('Only evaluations of this status.'),
-  ...between('recorded'),
+  ...whenQuery('recorded'),
 })
 export type EvalQuery = z.infer<typeof evalQuery>
 
@@ -162,16 +162,16 @@ export const deadLetterPage = named('DeadLetterPage', z.object({ dead_letters: z
 export type DeadLetterPage = Told<typeof deadLetterPage>
 
 /** What became of a request that changes a sensor. */
-export const acceptedSensor = named(
+export const changedSensor = named(
   'AcceptedSensor',
   z.object({ sensor_id: z.string(), sensor_name: z.string(), ...acceptance }),
 )
-export type AcceptedSensor = Told<typeof acceptedSensor>
+export type AcceptedSensor = Told<typeof changedSensor>
 
 /** An evaluation that a user asked for and that is on record, whether it succeeded or failed. */
 const acceptedEvaluation = named(
   'AcceptedEvaluation',
-  acceptedSensor.extend({
+  changedSensor.extend({
     dry_run: z.literal(false),
     status: z.string(),
     message_id: z.string().nullable().describe('Null for a poll.'),
@@ -206,7 +206,7 @@ export const evaluated = z.discriminatedUnion('dry_run', [acceptedEvaluation, dr
 
 export const acceptedReplay = named(
   'AcceptedReplay',
-  acceptedSensor.extend({
+  changedSensor.extend({
     message_id: z.string(),
     evaluation: acceptedEvaluation.nullable().describe('What came of it, if the request had the data of the message.'),
   }),

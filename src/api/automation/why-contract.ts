@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { type Conflict, type ConflictingRequest, comparedParts } from '../../domain/why/conflicts.ts'
 import { type Reason, type WhyAnswer, type WhyKind, whyKinds, whyVerdicts } from '../../domain/why/reasons.ts'
 import { moment, named, nextCursor, typedAs, whole } from '../answers/told.ts'
-import { between, listQuery } from '../request/list-query.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 
 export const reasonQuery = z.object({
   /** Of a schedule: 05:00, 2025-01-15T05:00 in its zone, or a moment with a zone. */
@@ -14,7 +14,7 @@ export const reasonQuery = z.object({
 })
 export type ReasonQuery = z.infer<typeof reasonQuery>
 
-export const conflictQuery = listQuery.extend(between('noticed'))
+export const conflictQuery = listQuery.extend(whenQuery('noticed'))
 export type ConflictQuery = z.infer<typeof conflictQuery>
 
 /** One reason, and the reasons behind it. */

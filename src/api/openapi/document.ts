@@ -139,7 +139,11 @@ function operationOf(route: Route, schemas: JsonSchemas): Json {
 
 const anyMessage: Json = {
   description: 'The message: JSON, text, a form, or a CloudEvent.',
-  content: { [JSON_TYPE]: { schema: {} }, 'application/cloudevents+json': { schema: {} }, 'text/plain': { schema: { type: 'string' } } },
+  content: {
+    [JSON_TYPE]: { schema: {} },
+    'application/cloudevents+json': { schema: {} },
+    'text/plain': { schema: { type: 'string' } },
+  },
 }
 
 function answersOf({ answer, statuses, isTagged }: Route, schemas: JsonSchemas): Json {
@@ -160,7 +164,7 @@ function answersOf({ answer, statuses, isTagged }: Route, schemas: JsonSchemas):
   const isLines = answer.type === 'application/x-ndjson'
   const what = isLines ? 'One JSON object per line' : 'Server-sent events whose data is JSON'
   // `itemSchema` is what later versions of OpenAPI call it; readers of 3.1 look past names that begin with x-.
-  return described(`${what}, each sent as it occurs.`, {
+  return described(`${what}, each sent at once.`, {
     content: { [answer.type]: { schema: { type: 'string' }, 'x-itemSchema': schema } },
   })
 }
@@ -187,14 +191,19 @@ function queryParameters({ query, isTagged }: Route, schemas: JsonSchemas): Json
       schema: isRepeated ? { type: 'array', items: schema } : schema,
     }
   })
-  const tag = { name: 'if-none-match', in: 'header', description: 'The `etag` that the caller has.', schema: { type: 'string' } }
+  const tag = {
+    name: 'if-none-match',
+    in: 'header',
+    description: 'The `etag` that the caller has.',
+    schema: { type: 'string' },
+  }
   return isTagged ? [...shown, tag] : shown
 }
 
 /** A request that has an id may call it by two names. */
 function bodySchema(body: z.ZodType, schemas: JsonSchemas): JsonSchema {
   const schema = schemas.ofRequest(body)
-  const id = schema.properties?.['request_id']
+  const { request_id: id } = schema.properties ?? {}
   if (typeof id !== 'object') return schema
   const other = { ...id, description: 'The same as `request_id`, as is the header `Idempotency-Key`. Give one of them.' }
   return { ...schema, properties: { ...schema.properties, client_request_id: other } }

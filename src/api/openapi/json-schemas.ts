@@ -46,7 +46,11 @@ export class JsonSchemas {
 
   /** What a caller gets. */
   ofAnswer(schema: z.ZodType): JsonSchema {
-    const { $schema: _, $defs = {}, ...made } = z.toJSONSchema(schema, {
+    const {
+      $schema: _,
+      $defs = {},
+      ...made
+    } = z.toJSONSchema(schema, {
       io: 'output',
       unrepresentable: 'any',
       metadata: answerNames,

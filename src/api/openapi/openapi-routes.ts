@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { named } from '../answers/told.ts'
-import { text } from '../routing/answer.ts'
+import { textAnswer } from '../routing/answer.ts'
 import { openRoute, type Route } from '../routing/route.ts'
 import { openApiOf } from './document.ts'
 import { referencePage } from './reference-page.ts'
@@ -40,7 +40,7 @@ export function openApiRoutes(described: readonly Route[]): Route[] {
       path: '/api/v1/docs',
       operation: 'getReference',
       summary: 'Shows this API as a page.',
-      answer: text('text/html'),
+      answer: textAnswer('text/html'),
       handle: () => {
         page ??= referencePage(documentOf())
         return new Response(page.html, { headers: headersOf(page.hashes) })

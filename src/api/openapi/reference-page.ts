@@ -38,7 +38,8 @@ export function referencePage(document: Json): { html: string; hashes: readonly 
     return `<section><h2>${escaped(tag)}</h2>${own.map(operationHtml).join('')}</section>`
   })
   const schemas = membersOf(objectOf(components).schemas).map(
-    ([name, schema]) => `<details id="${escaped(name)}"><summary><code>${escaped(name)}</code></summary>${schemaHtml(schema)}</details>`,
+    ([name, schema]) =>
+      `<details id="${escaped(name)}"><summary><code>${escaped(name)}</code></summary>${schemaHtml(schema)}</details>`,
   )
   const title = `${textOf(objectOf(info).title)} API`
   const html = `<!doctype html>
@@ -54,7 +55,9 @@ ${sections.join('\n')}
 
 function operationHtml({ path, method, operation }: { path: string; method: string; operation: Json }): string {
   const id = textOf(operation.operationId)
-  const needs = listOf(operation.security).flatMap((each) => membersOf(each).map(([scheme, roles]) => [scheme, ...listOf(roles)].join(' ')))
+  const needs = listOf(operation.security).flatMap((each) =>
+    membersOf(each).map(([scheme, roles]) => [scheme, ...listOf(roles)].join(' ')),
+  )
   const parameters = listOf(operation.parameters).map((each) => {
     const { name, in: where, description, schema } = objectOf(each)
     return `<tr><td><code>${escaped(textOf(name))}</code></td><td class="dim">${escaped(textOf(where))}</td><td>${escaped(textOf(description))} ${schemaText(schema)}</td></tr>`

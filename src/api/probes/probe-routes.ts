@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ServoError } from '../../lib/error.ts'
-import { text } from '../routing/answer.ts'
+import { textAnswer } from '../routing/answer.ts'
 import { openRoute, type Route, route } from '../routing/route.ts'
 
 /** What programs that watch a server ask. */
@@ -34,7 +34,7 @@ export const probeRoutes = (probes: ProbesApi): Route[] => [
     operation: 'getMetrics',
     summary: 'Shows what the server has counted, as Prometheus reads it.',
     needs: 'viewer',
-    answer: text('text/plain'),
+    answer: textAnswer('text/plain'),
     query: 'ignored',
     handle: () => new Response(probes.metrics(), { headers: PROMETHEUS }),
   }),

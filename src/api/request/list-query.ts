@@ -6,10 +6,10 @@ export const listQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(50).describe('How many entries a page has at most.'),
   cursor: z.string().max(2_048).optional().describe('The `next_cursor` of the page before.'),
 })
-export type ListQuery = z.infer<typeof listQuery>
+export type PageQuery = z.infer<typeof listQuery>
 
 /** What a list of things that happened takes besides; the verb says when each happened. */
-export const between = (happened: string) => ({
+export const whenQuery = (happened: string) => ({
   since: timestamp.optional().describe(`Only what was ${happened} at this moment or later.`),
   until: timestamp.optional().describe(`Only what was ${happened} before this moment.`),
 })

@@ -20,7 +20,7 @@ interface TextAnswer {
 export const lines = <S extends z.ZodType>(each: S): StreamedAnswer<S> => ({ each, type: 'application/x-ndjson' })
 
 /** A text of this media type. */
-export const text = (type: string): TextAnswer => ({ text: type })
+export const textAnswer = (type: string): TextAnswer => ({ text: type })
 
 /** What the handler of a route returns. */
 export type Handled<A> = A extends z.ZodType

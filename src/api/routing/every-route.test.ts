@@ -21,7 +21,10 @@ import { BASE, type Need, type Route } from './route.ts'
 
 /** Who may call what, once more: a route that is added, or given to somebody else, must be entered here. */
 const entries: Readonly<Record<Need, string>> = {
-  nothing: 'GET /health/live',
+  nothing: `
+    GET /health/live
+    GET /api/v1/openapi.json
+    GET /api/v1/docs`,
   signature: `
     POST /hooks/:tenant/:workspace/:path
     OPTIONS /hooks/:tenant/:workspace/:path

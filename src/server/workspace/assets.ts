@@ -13,7 +13,7 @@ import type {
   WipeBody,
   WireStatus,
 } from '../../api/asset-contract.ts'
-import type { ListQuery } from '../../api/request/list-query.ts'
+import type { PageQuery } from '../../api/request/list-query.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
@@ -47,7 +47,7 @@ export class Assets implements AssetsApi {
     this.#statuses = statuses
   }
 
-  async list({ select, ...query }: ListQuery & { select: readonly string[] }): Promise<AssetPage> {
+  async list({ select, ...query }: PageQuery & { select: readonly string[] }): Promise<AssetPage> {
     const { graph } = this.#known.graph.get()
     const selected = selectedAssets(graph, select)
     const { names, next_cursor } = pageOf(selected, query)
@@ -109,7 +109,7 @@ export class Assets implements AssetsApi {
     return changePartitionKeys(this.#known, setName, body, user)
   }
 
-  async keys(setName: string, query: ListQuery): Promise<KeyPage> {
+  async keys(setName: string, query: PageQuery): Promise<KeyPage> {
     return partitionKeysPage(this.#known, setName, query)
   }
 

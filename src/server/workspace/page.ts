@@ -1,11 +1,11 @@
-import type { ListQuery } from '../../api/request/list-query.ts'
+import type { PageQuery } from '../../api/request/list-query.ts'
 import { countWhile } from '../../lib/collections/binary-search.ts'
 import { ServoError } from '../../lib/error.ts'
 
 /** One page of a sorted list. It begins after the last name of the page before, even if names came or went since. */
 export function pageOf(
   names: readonly string[],
-  { limit, cursor }: ListQuery,
+  { limit, cursor }: PageQuery,
 ): { names: string[]; next_cursor: string | null } {
   const after = cursor === undefined ? undefined : nameIn(cursor)
   const from = after === undefined ? 0 : countWhile(names.length, (i) => (names[i] ?? '') <= after)

@@ -1,5 +1,5 @@
 import type { AcceptedKeys, KeyPage, KeysBody } from '../../api/asset-contract.ts'
-import type { ListQuery } from '../../api/request/list-query.ts'
+import type { PageQuery } from '../../api/request/list-query.ts'
 import { whyNotAdded } from '../../contract/partition-keys.ts'
 import { refuseUnknownSet } from '../../domain/assets/dynamic-sets.ts'
 import { inParts } from '../../domain/event-parts.ts'
@@ -16,7 +16,7 @@ import { type Knowledge, lookup, record } from './knowledge.ts'
 import { pageOf } from './page.ts'
 
 /** The keys that a dynamic set has now. */
-export function partitionKeysPage(known: Knowledge, setName: string, query: ListQuery): KeyPage {
+export function partitionKeysPage(known: Knowledge, setName: string, query: PageQuery): KeyPage {
   refuseUnknownSet(known.graph.get(), setName)
   const all = dynamicKeysOf(known.rows())(setName)
   const { names, next_cursor } = pageOf(all, query)

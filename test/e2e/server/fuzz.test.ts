@@ -104,7 +104,9 @@ test.skipIf(python === undefined)(
     const names = await namesIn(project)
     const before = residentMb(dev.pid)
     const result = await fuzzed(project, dev.url, names)
-    console.info(`schemathesis: ${result.slice(0, 200)}; the server has ${before} MB before and ${residentMb(dev.pid)} MB after`)
+    console.info(
+      `schemathesis: ${result.slice(0, 200)}; the server has ${before} MB before and ${residentMb(dev.pid)} MB after`,
+    )
     expect(result).toMatch(/^\d+ generated/)
     expect(dev.shown).not.toContain('could not be answered')
     expect(dev.isOver).toBe(false)
