@@ -12,6 +12,8 @@ export interface ClientOptions {
   /** Without a slash at the end. */
   readonly url: string
   readonly token: string
+  /** What to do if nobody answers, if the caller knows better. */
+  readonly ifSilent?: string
 }
 
 interface Asked {
@@ -105,7 +107,8 @@ export class Connection {
 
   #refuse(error: unknown, signal: AbortSignal | undefined): never {
     const why = messageOf(signal?.aborted ? signal.reason : error)
-    const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
+    const hint =
+      this.#options.ifSilent ?? 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
     const isRefused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
     const code = isRefused ? 'not_reached' : 'no_answer'
     throw new ServoError('unavailable', code, `${this.#options.url} does not answer: ${why}`, { hint, cause: error })
