@@ -81,7 +81,10 @@ describe('a selection of partitions', () => {
     [market, [{ from: 'a', to: 'b' }], 'a range from one key to another cannot select date and region separately'],
   ])('that means nothing is refused: %#', (set, selection, why) => {
     expect(() => rangesOf(set, selection as KeySelection)).toThrow(
-      expect.objectContaining({ code: 'bad_partition_selection', message: expect.stringMatching(`: ${why.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`) }),
+      expect.objectContaining({
+        code: 'bad_partition_selection',
+        message: expect.stringMatching(`: ${why.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')}$`),
+      }),
     )
   })
 

@@ -64,8 +64,7 @@ function spansOf(set: PartitionSet, selected: Pieces): Spans {
 function spanOf(set: PartitionSet, from: string | undefined, to: string | undefined): Spans {
   const first = from === undefined ? 0 : positionIn(set, from)
   const last = to === undefined ? set.count - 1 : positionIn(set, to)
-  if (from !== undefined && to !== undefined && last < first)
-    throw reversed(from, to)
+  if (from !== undefined && to !== undefined && last < first) throw reversed(from, to)
   return span(first, last)
 }
 

@@ -29,9 +29,7 @@ describe('latest', () => {
 
   test('is refused where keys are not time, unless one is called so', () => {
     expect(() => latest(region)).toThrow('no time partitions, so `latest` does not apply to it')
-    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow(
-      'no time partitions, so `latest` does not apply to it',
-    )
+    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow('no time partitions, so `latest` does not apply to it')
     expect(latest({ type: 'keys', keys: ['latest', 'stable'] })).toEqual(['latest'])
   })
 })

@@ -172,7 +172,12 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
       /\nName them: --partition \w+, or a range such as --partition \w+\.\.\w+$/,
     ],
     ['a window that has not closed', [orders], ['2025-03-02'], /orders: .*2025-03-02 does not exist before 2025-03-03/],
-    ['a window before the first', [orders], ['2024-12-31'], /orders has no partition 2024-12-31; its partitions run from 2025-01-01 to/],
+    [
+      'a window before the first',
+      [orders],
+      ['2024-12-31'],
+      /orders has no partition 2024-12-31; its partitions run from 2025-01-01 to/,
+    ],
     ['a key of another kind', [orders], ['eu'], /orders has no partition eu; its/],
     [
       'a range the wrong way round',

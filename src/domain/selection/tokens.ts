@@ -113,7 +113,9 @@ function unreadable(
   const caret = ' '.repeat(at - from + (from > 0 ? 1 : 0))
   const message = `the selection cannot be read at position ${at + 1}: ${why}\n  ${line}\n  ${caret}^`
   return new ServoError('invalid', 'bad_selection', message, {
-    hint: hint ?? 'Examples: mart/revenue, * for all, key:"mart/*", tag:stage=gold and not kind:dbt, 1+key:revenue+, roots(group:raw).',
+    hint:
+      hint ??
+      'Examples: mart/revenue, * for all, key:"mart/*", tag:stage=gold and not kind:dbt, 1+key:revenue+, roots(group:raw).',
     facts: { selection: text, position: at, ...(expected !== undefined && { expected }) },
   })
 }

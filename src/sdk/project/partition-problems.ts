@@ -33,7 +33,9 @@ function problemsBetween(
       : checkMapping(mapping, below, above)
   return found.map(({ code, message, hint }) => ({
     code,
-    message: message.startsWith(`${asset.asset_key} is `) ? message : `${asset.asset_key} depends on ${upstream.asset_key}: ${message}`,
+    message: message.startsWith(`${asset.asset_key} is `)
+      ? message
+      : `${asset.asset_key} depends on ${upstream.asset_key}: ${message}`,
     hint,
     file: asset.file,
     line: asset.line,

@@ -216,7 +216,6 @@ export class Runs extends RunReader implements RunsApi {
 
 const REPEATED = { work: undefined, left_out: [], sole: undefined }
 
-
 /** Of one task by its name: `hello is not stale`. Of several: `nothing selected is stale or missing`. */
 function nothingToDo(only: readonly Only[] = [], sole: string | undefined): string {
   const is = only.filter((one) => one !== 'failed').join(' or ')

@@ -209,7 +209,14 @@ test('of a word that is very long an error repeats the beginning', async () => {
   const long = 'x'.repeat(100_000)
   for (const line of [
     ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --state %', 'dev --port %'],
-    ...['runs list --state=%', 'assets graph --format %', 'init ../new --name %', 'init %', 'completion %', 'doctor --project %'],
+    ...[
+      'runs list --state=%',
+      'assets graph --format %',
+      'init ../new --name %',
+      'init %',
+      'completion %',
+      'doctor --project %',
+    ],
     ...[
       'run raw/days --dry-run --partition 2025-01-01..%',
       'runs list --json %',

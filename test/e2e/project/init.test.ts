@@ -91,7 +91,12 @@ test('servo init adds to a package what it lacks, overwrites nothing, and says w
   write('.gitignore', '/node_modules\n.servo\n')
   write('assets/logo.ts', 'throw new Error("not an asset of Servo")\n')
   const { code, stdout, stderr } = await servo(['init', '--no-install', '--name', 'web-data'], { cwd: dir })
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^Git does not ignore \.env, \.env\.local here: .*\npackage\.json has no "type": "module"\. .*\n$/) })
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(
+      /^Git does not ignore \.env, \.env\.local here: .*\npackage\.json has no "type": "module"\. .*\n$/,
+    ),
+  })
   expect(stdout).toContain('wrote  servo/orders.ts\n')
   expect(stdout).toContain(
     'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   .gitignore, README.md\n',
