@@ -9,6 +9,8 @@ export interface ClientOptions {
   readonly retries?: number
   /** Ends every request of this client. */
   readonly signal?: AbortSignal | undefined
+  /** What to do if nobody answers, if the caller knows better. */
+  readonly ifSilent?: string
 }
 
 interface Asked {
@@ -126,7 +128,8 @@ export class Connection {
     // Whoever asked has given up, and knows why.
     if (this.options.signal?.aborted) throw this.options.signal.reason
     const why = messageOf(signal?.aborted ? signal.reason : error)
-    const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
+    const hint =
+      this.options.ifSilent ?? 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
     const isRefused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
     const code = isRefused ? 'not_reached' : 'no_answer'
     throw new ServoError('unavailable', code, `${this.#url} does not answer: ${why}`, { hint, cause: error })

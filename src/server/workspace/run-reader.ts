@@ -17,7 +17,7 @@ import { type Knowledge, lookup } from './knowledge.ts'
 import { cursorOf, placeOfCursor } from './newest-page.ts'
 import { usualDurations } from './usual-durations.ts'
 
-const RUN_ID = /^run_[a-z2-7]{1,26}$/
+const RUN_ID = /^run_[a-z2-7]{0,26}$/
 
 /** Where runs are found. */
 export type RunSource = Pick<Knowledge, 'rows' | 'coldRows' | 'history'>
