@@ -159,10 +159,7 @@ export class View {
       const owners = this.#state.hotTable(this.#state.tableNamed(ownerName))
       for (const table of tables) {
         const hot = this.#state.hotTable(table)
-        for (const ownerId of hot.firstKeys()) {
-          if (owners.get(ownerId) !== undefined) continue
-          hot.unloadUnder(ownerId)
-        }
+        hot.unloadUnder(hot.firstKeys().filter((ownerId) => owners.get(ownerId) === undefined))
       }
     }
     for (const cold of this.#state.coldTables.values()) cold.takeRecent()

@@ -18,17 +18,14 @@ export interface Sealed {
 export function sealEnded(input: DraftInput, files: FileSet): Sealed {
   const { state, manifest, sealing } = input
   const owners = new Map<Table, AnyRow[]>()
+  const ids = new Map<Table, string[]>()
   for (const { owner, ownerId, row, state: endState, at } of [...state.ended()]) {
     const ownRows = owners.get(owner)
     if (ownRows === undefined) owners.set(owner, [row])
     else ownRows.push(row)
-    for (const table of state.sealed.get(owner.name) ?? []) {
-      const rows = state.hotTable(table).unloadUnder(ownerId)
-      if (rows.length === 0) continue
-      const all = sealing.get(table)
-      if (all === undefined) sealing.set(table, new Map([[ownerId, rows]]))
-      else all.set(ownerId, rows)
-    }
+    const ownIds = ids.get(owner)
+    if (ownIds === undefined) ids.set(owner, [ownerId])
+    else ownIds.push(ownerId)
     state.cold(historyIndex).merge({
       owner: owner.name,
       owner_id: ownerId,
@@ -38,6 +35,12 @@ export function sealEnded(input: DraftInput, files: FileSet): Sealed {
       listed_at: owner.listed === undefined ? null : row[owner.listed.at],
       row_version: row['row_version'],
     })
+  }
+  for (const [owner, ended] of ids) {
+    for (const table of state.sealed.get(owner.name) ?? []) {
+      const rows = state.hotTable(table).unloadUnder(ended)
+      if (rows.size > 0) sealing.set(table, rows)
+    }
   }
   return { owners, entry: writeSealed(input, files) }
 }
