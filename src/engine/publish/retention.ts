@@ -25,14 +25,24 @@ export function checkRetention(retention: Retention): Retention {
   )
 }
 
-/** For a cold table that expires, a predicate that is true for rows young enough to be kept. */
-export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {
+/** Rows are kept whose time in this column is `from` or later, or not known: plain data, because another thread may merge. */
+export interface RetentionCutoff {
+  readonly column: string
+  readonly from: number
+}
+
+/** For a cold table that expires: which rows are young enough to be kept. */
+export function retentionCutoff(table: Table, retention: Retention, nowMs: number): RetentionCutoff | undefined {
   const days = retention[table.name]
   const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined
   if (days === undefined || column === undefined) return undefined
-  const cutoff = nowMs - days * DAY_MS
-  return (row) => row[column] === null || row[column] >= cutoff
+  return { column, from: nowMs - days * DAY_MS }
 }
+
+export const isKept =
+  ({ column, from }: RetentionCutoff) =>
+  (row: AnyRow): boolean =>
+    row[column] === null || row[column] >= from
 
 /** For each table, the publish before which sealed history is too old to keep. It only moves forward, and reads only what it passes. */
 export async function expiredHistory(
