@@ -124,7 +124,17 @@ const { sql } = localComponents(data)
 const created = globSync(path.join(data, '**/ledger/**/*.json')).filter(
   (file) => statSync(file).size < 10_000 && readFileSync(file, 'utf8').includes('"BackfillCreated"'),
 )
-const eventBytes = Math.max(...created.map((file) => statSync(file).size))
+const segmentBytes = Math.max(...created.map((file) => statSync(file).size))
+interface Written {
+  readonly event_type: string
+  readonly payload: unknown
+}
+const events = created
+  .flatMap((file): Written[] => JSON.parse(readFileSync(file, 'utf8')).events)
+  .filter(({ event_type }) => event_type === 'BackfillCreated')
+const largest = (sizes: readonly number[]): number => Math.max(...sizes)
+const eventBytes = largest(events.map((event) => Buffer.byteLength(JSON.stringify(event))))
+const payloadBytes = largest(events.map(({ payload }) => Buffer.byteLength(JSON.stringify(payload))))
 const coverage = `select count(*)::int as tasks, count(distinct partition_key)::int as partitions,
   min(partition_key) as first, max(partition_key) as last from tasks join backfill_chunks using (run_id)
   where backfill_id = '${id}' and state = 'SUCCEEDED'`
@@ -173,8 +183,9 @@ report.table('A request, over HTTP', [
   }),
 ])
 report.note(
-  `The segment with BackfillCreated has ${number(eventBytes)} bytes. The backfill took ${number(seconds)} s without its pauses.`,
+  `BackfillCreated has ${number(eventBytes)} bytes, ${number(payloadBytes)} of them its payload; the segment with it has ${number(segmentBytes)}.`,
 )
+report.note(`The backfill took ${number(seconds)} s without its pauses.`)
 report.note(
   `The server had ${megabytes(before.now)} before it, ${megabytes(memory.peak)} at the most, ${megabytes(memory.now)} at its end.`,
 )
