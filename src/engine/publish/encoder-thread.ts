@@ -1,8 +1,8 @@
 import { setPriority } from 'node:os'
 import { parentPort } from 'node:worker_threads'
+import { mergeByRule, storeBehind } from '../sorted/merge-by-rule.ts'
 import type { Made, SentWork } from './encoder.ts'
 import { encodeFile } from './file-copy.ts'
-import { mergeByRule, storeBehind } from './merge-by-rule.ts'
 import { copyOfAll } from './merge-copies.ts'
 
 /*
@@ -22,7 +22,7 @@ parentPort?.on('message', (sent: SentWork) => {
   last = last.then(async () => {
     const made = await make(sent)
     sent.ranges?.close()
-    parentPort?.postMessage(made, made === undefined ? [] : [made.bytes.buffer as ArrayBuffer])
+    parentPort?.postMessage(made, made === undefined ? [] : [made.bytes.buffer])
   })
 })
 

@@ -149,7 +149,7 @@ describe('files encoded in a thread of their own', () => {
   describe('of a cold table, merged by its rule', () => {
     const cold = { ...table, storage: { kind: 'cold', merge: [], expiresBy: 'at' }, groupRows: 700 } as Table
     const [older, newer] = [rows.slice(0, 3_000), rows.slice(2_000).map((row) => ({ ...row, row_version: 'w' }))]
-    const expected = [...rows.slice(0, 2_000), ...newer]
+    const expected: AnyRow[] = [...rows.slice(0, 2_000), ...newer]
 
     /** Three files, of which two have rows of the same keys. */
     async function stored() {

@@ -2,9 +2,9 @@ import path from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { RangeStore } from '../sorted/index-footer.ts'
+import { mergeByRule, type SortedFilesToMerge, serveRanges } from '../sorted/merge-by-rule.ts'
 import type { MergedFile } from '../sorted/merge-files.ts'
 import { encodeFile, type FileCopy } from './file-copy.ts'
-import { mergeByRule, type SortedFilesToMerge, serveRanges } from './merge-by-rule.ts'
 import { copyOfAll, type FilesToMerge } from './merge-copies.ts'
 
 export interface Encoder {

@@ -1,9 +1,10 @@
 import { ServoError } from '../../lib/error.ts'
 import { DAY_MS, toIso } from '../../lib/time.ts'
-import type { AnyRow, Table } from '../../model/table.ts'
+import type { Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { readEntries } from '../manifest/page-list.ts'
+import type { RetentionCutoff } from '../sorted/merge-by-rule.ts'
 
 /** How many days rows are kept, by table. Without an entry a table is kept for ever. */
 export type Retention = Readonly<Record<string, number>>
@@ -25,12 +26,6 @@ export function checkRetention(retention: Retention): Retention {
   )
 }
 
-/** Rows are kept whose time in this column is `from` or later, or not known: plain data, because another thread may merge. */
-export interface RetentionCutoff {
-  readonly column: string
-  readonly from: number
-}
-
 /** For a cold table that expires: which rows are young enough to be kept. */
 export function retentionCutoff(table: Table, retention: Retention, nowMs: number): RetentionCutoff | undefined {
   const days = retention[table.name]
@@ -38,11 +33,6 @@ export function retentionCutoff(table: Table, retention: Retention, nowMs: numbe
   if (days === undefined || column === undefined) return undefined
   return { column, from: nowMs - days * DAY_MS }
 }
-
-export const isKept =
-  ({ column, from }: RetentionCutoff) =>
-  (row: AnyRow): boolean =>
-    row[column] === null || row[column] >= from
 
 /** For each table, the publish before which sealed history is too old to keep. It only moves forward, and reads only what it passes. */
 export async function expiredHistory(

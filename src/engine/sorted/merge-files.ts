@@ -15,7 +15,7 @@ export interface MergeOptions {
 }
 
 export interface MergedFile {
-  readonly bytes: Uint8Array
+  readonly bytes: Uint8Array<ArrayBuffer>
   readonly rows: number
 }
 

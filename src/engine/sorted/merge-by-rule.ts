@@ -1,11 +1,22 @@
 import type { MessagePort } from 'node:worker_threads'
+import type { AnyRow } from '../../model/table.ts'
 import type { SortedFileRef } from '../files/file-ref.ts'
 import type { MergedTable } from '../fold/row-merge.ts'
 import type { FileShape } from '../parquet/schema.ts'
 import type { Scope } from '../paths.ts'
-import type { RangeStore } from '../sorted/index-footer.ts'
-import { type MergedFile, mergeSortedFiles } from '../sorted/merge-files.ts'
-import { isKept, type RetentionCutoff } from './retention.ts'
+import type { RangeStore } from './index-footer.ts'
+import { type MergedFile, mergeSortedFiles } from './merge-files.ts'
+
+/** Rows are kept whose time in this column is `from` or later, or not known. */
+export interface RetentionCutoff {
+  readonly column: string
+  readonly from: number
+}
+
+const isKept =
+  ({ column, from }: RetentionCutoff) =>
+  (row: AnyRow): boolean =>
+    row[column] === null || row[column] >= from
 
 /** Sorted files of a cold table that become one, as plain data for another thread. */
 export interface SortedFilesToMerge {
