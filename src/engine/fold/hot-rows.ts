@@ -151,7 +151,7 @@ export class HotTable implements HotRows {
     this.#watched?.add(row)
   }
 
-  /** Of many rows, most leave at once: noting those that stay takes a tenth of what striking out each of the others does. */
+  /** Of many rows, most leave at once: noting those that stay is less work than striking out each of the others. */
   #forgetAll(unloaded: Iterable<readonly AnyRow[]>): void {
     const stays = new Set<AnyRow>()
     for (const row of this.#rows.all()) if (this.dirty.has(row)) stays.add(row)
