@@ -68,7 +68,10 @@ test('[Q5] a refusal is thrown with its code, its hint, the field and the facts'
     hint: 'Look.',
   }
   const { client } = await serverOf(json({ ...problem, field: 'cron.0', expected: 3, actual: 4 }, 409))
-  const error: ServoError = await client.schedules.pause('nightly', {}).then(expect.unreachable, (thrown) => thrown)
+  const error: ServoError = await client.schedules.pause('nightly', {}).then(
+    () => expect.unreachable(),
+    (thrown) => thrown,
+  )
   expect(error).toMatchObject({ name: 'ServoError', kind: 'conflict', code: 'state_changed', message: 'it has changed' })
   expect([error.hint, error.field, error.facts]).toEqual([
     'Look.',

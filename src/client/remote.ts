@@ -25,11 +25,11 @@ export type Remote<A> = {
 }
 
 /** All pages of a list, one after the other: `for await (const { runs } of pages(client.runs.page, { status: 'FAILED' }))`. */
-export async function* pages<Q extends { cursor?: string | undefined }, P extends { readonly next_cursor: string | null }>(
-  list: (query: Q) => Promise<P>,
-  query: Q,
-): AsyncGenerator<P> {
-  for (let asked = query; ; ) {
+export async function* pages<
+  Q extends { readonly cursor?: string | undefined },
+  P extends { readonly next_cursor: string | null },
+>(list: (query?: Q) => Promise<P>, query: NoInfer<Q>): AsyncGenerator<P> {
+  for (let asked: Q = query; ; ) {
     const page = await list(asked)
     yield page
     if (page.next_cursor === null) return

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Column, ColumnKind, Columns } from '../../model/column.ts'
 import type { Table } from '../../model/table.ts'
 import type { WireValue } from '../wire-row.ts'
-import { moment } from './told.ts'
+import { known, moment } from './told.ts'
 
 /** The columns of a table that hold JSON: the table does not say of what shape. */
 type JsonColumns<C extends Columns> = { [K in keyof C]: C[K] extends Column<unknown, 'json'> ? K : never }[keyof C] & string
@@ -21,9 +21,8 @@ export function rowSchema<C extends Columns>(
     return [name, (column.nullable ? schema.nullable() : schema).describe(column.doc)]
   })
   const version = z.string().describe('Id of the event that decided the row as it stands.')
-  const made: unknown = z.object({ ...Object.fromEntries(shape), row_version: version })
   // Each column has the schema of its type in WireValue.
-  return made as z.ZodObject<RowShape<C>>
+  return known(z.object({ ...Object.fromEntries(shape), row_version: version }))
 }
 
 const ofKind: Readonly<Record<ColumnKind, z.ZodType>> = {

@@ -16,7 +16,12 @@ export function named<S extends z.ZodType>(name: string, schema: S): S {
 }
 
 /** A schema whose type is declared elsewhere, and in more detail than readers of an answer need. */
-export const typedAs = <T>(schema: z.ZodType): z.ZodType<T> => schema as z.ZodType<T>
+export const typedAs = <T>(schema: z.ZodType): z.ZodType<T> => known(schema)
+
+/** A value of a type that the compiler cannot work out. Whoever uses it says why it has that type. */
+export function known<T>(value: unknown): T {
+  return value as T
+}
 
 /** A moment as answers have it: ISO 8601 in UTC. */
 export const moment = z.iso.datetime({ offset: false })

@@ -87,7 +87,7 @@ test('[Q2] the page has every operation and no text of the document as markup, a
     summary: hostile,
     query: z.object({ q: z.enum([hostile]).describe(hostile) }),
     answer: z.object({ [hostile]: z.string().describe(hostile) }),
-    handle: () => answer({}, 200),
+    handle: () => answer({ [hostile]: 'x' }, 200),
   })
   const { html, hashes } = referencePage(openApiOf([...routes, route]))
   expect(html).not.toContain('<img')

@@ -2,6 +2,7 @@ import type { Context } from 'hono'
 import type { z } from 'zod'
 import { type Access, admit, type Caller } from '../access/access.ts'
 import type { Role } from '../access/roles.ts'
+import { known } from '../answers/told.ts'
 import { readBody } from '../read-body.ts'
 import { checkedQuery } from '../request/parameters.ts'
 import { type Answer, type Handled, respond } from './answer.ts'
@@ -105,9 +106,6 @@ export function openRoute<P extends string, Q, B, A extends Answer>(declaration:
   return declared(declaration, 'nothing', () => undefined)
 }
 
-/** The router has matched the path, so that all its parts are there; what has a schema has its type, and nobody asks for the rest. */
-const known = <T>(value: unknown): T => value as T
-
 function declared<P extends string, Q, B, By, A extends Answer>(
   declaration: Declaration<P, Q, B, By, A>,
   needs: Need,
@@ -129,6 +127,7 @@ function declared<P extends string, Q, B, By, A extends Answer>(
     statuses,
     async serve(c, access, { checksAnswers }) {
       const request = c.req.raw
+      // The router has matched the path, so that all its parts are there; what has a schema has its type, and nobody asks for the rest.
       const params: ParamsOf<P> = known(c.req.param())
       // Nothing of a request is looked at, and no byte of its body is read, before its caller is known.
       const by = await letIn({ request, params }, access)
