@@ -64,7 +64,7 @@ export class Loop {
   readonly #wakeUp: WakeUp
   readonly #steps: ClockSteps
   #feed!: SegmentFeed
-  #durableSegments = 0
+  readonly durableSegments = (): number => this.#segments.durable
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = { ...options, eventClock: new EventClock(options) }
@@ -197,11 +197,6 @@ export class Loop {
     if (this.#isOver) throw this.#ending
   }
 
-  /** How many segments this loop has made durable: as long as the number grows, waiting callers are getting on. */
-  get durableSegments(): number {
-    return this.#durableSegments
-  }
-
   get #isOver(): boolean {
     return this.#state === 'broken' || this.#state === 'closed'
   }
@@ -317,7 +312,6 @@ export class Loop {
   #answer(segment: ClosedSegment): void {
     if (this.#isOver) return
     this.#segments.remove(segment)
-    this.#durableSegments += 1
     for (const submission of segment.submissions) this.#inbox.answer(submission)
     this.#foldedEvents.durable(segment.texts.length)
     this.#reactions.show(segment.changed, this.#break)

@@ -139,7 +139,7 @@ export class Orchestrator {
   async #inTime<T>(work: Promise<T>): Promise<T> {
     return await patiently(work, {
       clock: this.#options.components.clock,
-      progress: () => this.#loop?.durableSegments ?? 0,
+      progress: () => this.#loop?.durableSegments() ?? 0,
       atStandstill: () => {
         if (this.#phase !== 'leading' || this.#options.carries !== 'what it is asked for')
           return unavailableIn(this.#phase, this.#brokenBy)

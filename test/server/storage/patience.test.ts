@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { memoryStore } from '../../src/adapters/memory/object-store.ts'
-import { SECOND_MS } from '../../src/lib/time.ts'
-import type { ObjectStore } from '../../src/ports/object-store.ts'
-import { World, type WorldOptions } from './world.ts'
+import { memoryStore } from '../../../src/adapters/memory/object-store.ts'
+import { SECOND_MS } from '../../../src/lib/time.ts'
+import type { ObjectStore } from '../../../src/ports/object-store.ts'
+import { World, type WorldOptions } from '../world.ts'
 
 /** A world in which each write to the ledger takes `writeMs`, once it is slow. */
 async function slowWorld(writeMs: number, options: WorldOptions['options'] = {}) {
