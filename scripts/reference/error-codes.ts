@@ -323,6 +323,7 @@ export const errorGroups: readonly CodeGroup[] = [
         'The server cannot work now; `detail` says why: it is stopping, does not lead, cannot write, or the project is not loaded.',
       ledger_busy: 'Facts arrive faster than the disk can write them. Slow down and try again.',
       storage_unavailable: 'The state cannot be written now. The server continues when it can.',
+      storage_slow: 'A write or a read of the state has not ended for 10 s. The server continues when it does.',
       disk_low: 'The disk of the state is nearly full. It is a warning.',
       disk_full: 'The disk is full, or a quota is reached.',
       disk_error: 'The disk reported an error.',

@@ -64,6 +64,7 @@ export class Loop {
   readonly #wakeUp: WakeUp
   readonly #steps: ClockSteps
   #feed!: SegmentFeed
+  readonly durableSegments = (): number => this.#segments.durable
 
   private constructor(options: LoopOptions, compactor: Compactor) {
     this.#options = { ...options, eventClock: new EventClock(options) }

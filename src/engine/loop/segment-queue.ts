@@ -33,9 +33,15 @@ export class SegmentQueue {
   /** Oldest first; the writer has taken the first few. */
   readonly #closed: ClosedSegment[] = []
   #taken = 0
+  #durable = 0
 
   constructor(onClosed: (segment: ClosedSegment) => void) {
     this.#onClosed = onClosed
+  }
+
+  /** How many segments became durable: while the number grows, waiting callers are getting on. */
+  get durable(): number {
+    return this.#durable
   }
 
   /** True if nothing waits to be written. */
@@ -98,6 +104,7 @@ export class SegmentQueue {
   remove(segment: ClosedSegment): void {
     assert(this.#closed.shift() === segment, 'segments become durable in the order in which they were closed')
     this.#taken -= 1
+    this.#durable += 1
     segment.ended.resolve()
   }
 

@@ -21,7 +21,8 @@ import { RemoteDispatch } from './dispatch/remote-dispatch.ts'
 import { durableState, type Readable } from './durable-state.ts'
 import { AttemptLogs } from './logs.ts'
 import type { OrchestratorOptions } from './orchestrator-options.ts'
-import { nextPhase, type Phase, unavailableIn } from './phase.ts'
+import { patiently } from './patience.ts'
+import { nextPhase, type Phase, slowStorage, unavailableIn } from './phase.ts'
 import { type LeaderTiming, timingOf } from './settings.ts'
 import { Sweeps } from './sweeps.ts'
 import { upkeepOf } from './upkeep.ts'
@@ -30,8 +31,6 @@ import { upkeepOf } from './upkeep.ts'
 const MAX_LAST_PUBLISH_MS = 2_000
 /** A store that cannot be written is tried again this often, at most. */
 const MAX_RECOVERY_PAUSE_MS = 5 * SECOND_MS
-/** A caller gets an error after this long without an answer; its request may still be written. */
-const MAX_WAIT_FOR_ANSWER_MS = 10 * SECOND_MS
 
 /** The process that folds and decides: the loop, its controllers, the workers of this machine, and publishing behind it all. */
 export class Orchestrator {
@@ -128,7 +127,7 @@ export class Orchestrator {
 
   /**
    * Writes facts, and tries again on a new loop if the old one broke: its key makes every repetition the same fact. Refuses as
-   * unavailable when the store cannot be written for too long.
+   * unavailable when nothing could be written for too long.
    */
   async submit(events: readonly NewEvent[]): Promise<Submitted> {
     const isKnown = this.#carried.addRequested(events)
@@ -138,11 +137,17 @@ export class Orchestrator {
   }
 
   async #inTime<T>(work: Promise<T>): Promise<T> {
-    const patience = Promise.withResolvers<never>()
-    const cancel = this.#options.components.clock.after(MAX_WAIT_FOR_ANSWER_MS, () =>
-      patience.reject(unavailableIn(this.#phase, this.#brokenBy)),
-    )
-    return await Promise.race([work, patience.promise]).finally(cancel)
+    return await patiently(work, {
+      clock: this.#options.components.clock,
+      progress: () => this.#loop?.durableSegments() ?? 0,
+      atStandstill: () => {
+        if (this.#phase !== 'leading' || this.#options.carries !== 'what it is asked for')
+          return unavailableIn(this.#phase, this.#brokenBy)
+        // Nobody else does what this command was started for, so it waits for the store.
+        this.#options.onTrouble?.(slowStorage('The command waits, and continues when the storage answers. Check the disk.'))
+        return undefined
+      },
+    })
   }
 
   /** Like `submit`, but without a time limit, for callers that cannot report a failure. */

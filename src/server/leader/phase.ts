@@ -22,18 +22,23 @@ const transitions: Transitions<Phase> = {
 /** Gives the next phase, if the transition is allowed. */
 export const nextPhase = (from: Phase, to: Phase): Phase => transition('an orchestrator', transitions, from, to)
 
+const MAY_BE_RECORDED = 'The request may have been recorded: check before you repeat it, or repeat it with the same key.'
+
 /** The refusal of an orchestrator in this phase; `brokenBy` is the error that made it recover. */
 export function unavailableIn(phase: Phase, brokenBy?: unknown): ServoError {
   if (phase === 'stopped') {
     return new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Try again.' })
   }
-  const why = phase === 'recovering' && brokenBy instanceof Error ? `: ${brokenBy.message}` : ''
+  if (phase !== 'recovering') return slowStorage(`A server continues by itself once it is answered. ${MAY_BE_RECORDED}`)
+  const why = brokenBy instanceof Error ? `: ${brokenBy.message}` : ''
   return new ServoError(
     'unavailable',
     'storage_unavailable',
     `the state of the project cannot be written at the moment${why}`,
-    {
-      hint: 'The server continues by itself once it can write. The request may have been recorded: check before you repeat it, or repeat it with the same key.',
-    },
+    { hint: `A server continues by itself once it can write. ${MAY_BE_RECORDED}` },
   )
 }
+
+/** A write or a read is under way and does not end: nobody knows yet whether it will. */
+export const slowStorage = (hint: string): ServoError =>
+  new ServoError('unavailable', 'storage_slow', 'the storage of the project has not answered for 10 s', { hint })
