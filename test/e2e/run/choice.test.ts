@@ -54,7 +54,7 @@ test('[T15][T16] servo run refuses what cannot succeed, and never drops what was
   )
   expect(await refused('per', '--partition', '*')).toContain('regions has no keys yet; add some: servo partitions add regions')
   expect(await refused('fixed', '--partition', 'latest')).toMatch(
-    /fixed: `latest` needs a time dimension, but these partitions have none/,
+    /fixed has no time partitions, so `latest` does not apply to it/,
   )
   const missing = await refused('report', '--quiet')
   expect(missing).toMatch(/^error: report needs total, which was never materialized\nhint: /)
@@ -102,7 +102,7 @@ test('[T17] servo run --stale, --missing and --failed run what needs it, alone o
   expect(nothing).toEqual({ code: 0, stdout: 'nothing to do: nothing selected is stale\n', stderr: '' })
   expect(await project.json('run', '--failed')).toMatchObject({
     run_id: null,
-    nothing_to_do: expect.stringContaining('selected failed'),
+    nothing_to_do: expect.stringContaining('has failed'),
   })
 
   await project.servo('partitions', 'wipe', 'fixed', '--partition', 'b', '--yes')
