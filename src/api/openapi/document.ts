@@ -97,7 +97,7 @@ const headersOf: Readonly<Record<number, Json>> = { 429: retryAfter, 503: retryA
 const responseName = (status: number): string => `Problem${status}`
 
 /** Every status of a problem that a route can give: those that follow from what it needs and takes, and its own. */
-export function problemsOf({ needs, query, body, problems = [] }: Route): number[] {
+function problemsOf({ needs, query, body, problems = [] }: Route): number[] {
   const isForSenders = needs === 'signature'
   const rules: readonly [boolean, readonly number[]][] = [
     [query !== 'ignored', [400]],

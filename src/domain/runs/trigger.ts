@@ -36,7 +36,6 @@ export const triggerTypes = [
   'rerun',
   'automation',
 ] as const satisfies readonly SourceRef['type'][]
-export type TriggerType = (typeof triggerTypes)[number]
 
 export interface EvaluationRef {
   readonly sensor_id: string
