@@ -97,6 +97,17 @@ export function tempFiles(root: string, writer: string, disk: Disk): TempFiles {
   return { newPath, write, sweep }
 }
 
+/** Puts a synced file with these bytes in the place of what is there. The caller syncs the folder. */
+export async function replaceFile(disk: Disk, temps: TempFiles, target: string, bytes: Uint8Array): Promise<void> {
+  const temp = await temps.write(bytes)
+  try {
+    await disk.rename(temp.path, target)
+    temp.renamed = true
+  } finally {
+    await temp.remove()
+  }
+}
+
 function unlessThere(error: unknown): void {
   if (errnoOf(error) !== 'EEXIST') throw error
 }
