@@ -58,6 +58,8 @@ interface Half {
 export interface JournalWorld {
   readonly disk: Disk
   readonly blocking: BlockingDisk
+  /** The size of a half; for tests that fill many. */
+  readonly halfBytes?: number
   /** Called when objects could not be synced though their bytes were written again. The journal keeps them. */
   readonly onTrouble: (error: unknown) => void
 }
@@ -102,7 +104,7 @@ export class Journal {
       })
       await syncPath(disk, root, asRoot)
       const header = encodeHeader(identity)
-      for (const half of ['a', 'b']) halves.push(await openHalf(disk, temps, `${folder}/${name}-${half}`, header))
+      for (const half of ['a', 'b']) halves.push(await openHalf(world, temps, `${folder}/${name}-${half}`, header))
       await syncPath(disk, folder)
       return new Journal(root, temps, world, halves)
     } catch {
@@ -192,7 +194,7 @@ export class Journal {
 
   #halfFor(bytes: number): Half | undefined {
     const half = this.#current
-    const isFull = half !== undefined && half.end + bytes > HALF_BYTES
+    const isFull = half !== undefined && half.end + bytes > (this.#world.halfBytes ?? HALF_BYTES)
     if (half !== undefined && !isFull && performance.now() - half.since < MAX_AGE_MS) return half
     const next = this.#halves.find((each) => each.state === 'free')
     // The other is still settling. One that is old and not full goes on.
@@ -250,9 +252,14 @@ export class Journal {
 }
 
 /** A half that has its name only when it is whole, so that nobody finds one without a beginning. */
-async function openHalf(disk: Disk, temps: TempFiles, path: string, header: Uint8Array): Promise<Half> {
+async function openHalf(
+  { disk, halfBytes = HALF_BYTES }: JournalWorld,
+  temps: TempFiles,
+  path: string,
+  header: Uint8Array,
+): Promise<Half> {
   // Zeros, not a hole: a sync of blocks that are there already has no metadata to write.
-  const zeros = new Uint8Array(HALF_BYTES)
+  const zeros = new Uint8Array(halfBytes)
   zeros.set(header)
   const temp = await temps.write(zeros)
   try {
