@@ -4,7 +4,7 @@ import type { Folders } from './folders.ts'
 import { JOURNALS } from './journal.ts'
 import { BLOCK_BYTES, type JournalEntry, readEntries, readHeader } from './journal-entry.ts'
 import { ownIdentity } from './process-identity.ts'
-import { replaceFile, type TempFiles } from './temp.ts'
+import { replaceFile, syncObject, type TempFiles } from './temp.ts'
 
 /** Ends the name of a journal that was taken from its process. */
 const TAKEN = '.taken'
@@ -33,9 +33,10 @@ export async function restoreJournals(files: StoreFiles, which: 'lost' | 'all'):
   const { boot_id } = ownIdentity()
   for (const name of names.sort()) {
     const path = `${folder}/${name}`
-    const header = await read(disk, path, BLOCK_BYTES)
-    // Another process may have been quicker.
-    const isLost = header !== undefined && readHeader(header)?.boot_id !== boot_id
+    // Another process may have taken it meanwhile, and may not be done; or it is, and there is no such file any more.
+    const header = (await read(disk, path, BLOCK_BYTES)) ?? (await read(disk, `${path}${TAKEN}`, BLOCK_BYTES))
+    if (header === undefined) continue
+    const isLost = readHeader(header)?.boot_id !== boot_id
     if (isLost || which === 'all') await restoreJournal(files, path, isLost)
   }
 }
@@ -44,7 +45,6 @@ async function restoreJournal(files: StoreFiles, path: string, isLost: boolean):
   const { disk } = files
   const taken = path.endsWith(TAKEN) ? path : `${path}${TAKEN}`
   try {
-    // Should it be gone, another process has taken it, and may not be done.
     if (taken !== path) await disk.rename(path, taken).catch(undefinedIfMissing)
     const journal = await read(disk, taken)
     if (journal === undefined) return
@@ -52,7 +52,7 @@ async function restoreJournal(files: StoreFiles, path: string, isLost: boolean):
     for (const [at, entry] of entries.entries()) {
       checkPath(entry.path)
       if (isLost) await restoreObject(files, entry, at === entries.length - 1)
-      else await syncPath(disk, `${files.root}/${entry.path}`).catch(undefinedIfMissing)
+      else await syncObject(disk, files.temps, `${files.root}/${entry.path}`, entry.bytes)
     }
     for (const each of new Set(entries.map((entry) => folderOf(entry.path)))) {
       if (isLost) await files.folders.use(each, (folder) => folder.sync())

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { asRoot, type Disk, errnoOf, isMissing, syncPath } from './disk.ts'
+import { asRoot, type Disk, errnoOf, syncPath, undefinedIfMissing } from './disk.ts'
 import { BLOCK_BYTES, encodeEntry, encodeHeader, entryBytes, type JournalEntry } from './journal-entry.ts'
 import { ownIdentity } from './process-identity.ts'
-import { replaceFile, type TempFiles, tempFiles } from './temp.ts'
+import { syncObject, type TempFiles, tempFiles } from './temp.ts'
 
 /** The folder of journals in a store. Its name has a dot, so no listing shows it. */
 export const JOURNALS = '.journal'
@@ -224,11 +224,11 @@ export class Journal {
       const left = half.noted.values()
       await Promise.all(
         Array.from({ length: SYNCS_AT_ONCE }, async () => {
-          for (const { entry } of left) await this.#syncObject(entry)
+          for (const { entry } of left) await syncObject(disk, this.#temps, `${this.#root}/${entry.path}`, entry.bytes)
         }),
       )
       const folders = new Set(half.noted.map(({ entry }) => dirname(`${this.#root}/${entry.path}`)))
-      for (const folder of folders) await syncPath(disk, folder).catch(unlessMissing)
+      for (const folder of folders) await syncPath(disk, folder).catch(undefinedIfMissing)
     }
     // An object that is deleted later must not come back with a power cut.
     await disk.write(half.fd, new Uint8Array(BLOCK_BYTES), 0, BLOCK_BYTES, BLOCK_BYTES)
@@ -236,18 +236,6 @@ export class Journal {
     half.generation += 1
     half.end = BLOCK_BYTES
     half.noted = []
-  }
-
-  async #syncObject({ path, bytes }: JournalEntry): Promise<void> {
-    const { disk } = this.#world
-    const target = `${this.#root}/${path}`
-    try {
-      // One that is gone was deleted.
-      await syncPath(disk, target).catch(unlessMissing)
-    } catch {
-      // The kernel reports a lost write once and forgets it, so these bytes may be nowhere but here.
-      await replaceFile(disk, this.#temps, target, bytes)
-    }
   }
 }
 
@@ -276,8 +264,4 @@ async function openHalf(
 async function removeHalf(disk: Disk, { path, fd }: Half): Promise<void> {
   await disk.close(fd)
   await disk.unlink(path).catch(() => undefined)
-}
-
-function unlessMissing(error: unknown): void {
-  if (!isMissing(error)) throw error
 }
