@@ -55,6 +55,8 @@ export interface FailedCall {
 const errorOf = ({ message, code }: FailedCall): Error => Object.assign(new Error(message), code !== undefined && { code })
 
 export interface WriterOptions extends ThreadData {
+  /** How many writes are wanted before the thread is started. */
+  readonly worthAThread?: number
   /** Called when objects could not be synced. The journal keeps their bytes, and syncing is tried again. */
   readonly onTrouble?: (error: unknown) => void
 }
@@ -82,7 +84,7 @@ const MAX_BYTES = 1 << 20
  *
  * With a `journalRoot` the thread also keeps a journal there (journal.ts), and an object costs one sync instead of two.
  */
-export function writerThread({ journalRoot, onTrouble }: WriterOptions = {}): ObjectWriter {
+export function writerThread({ journalRoot, onTrouble, worthAThread = WORTH_A_THREAD }: WriterOptions = {}): ObjectWriter {
   let state: ThreadState = { kind: 'absent' }
   let wanted = 0
   /** The number of the entry of each object that only the journal may have. */
@@ -156,7 +158,7 @@ export function writerThread({ journalRoot, onTrouble }: WriterOptions = {}): Ob
   return {
     write(order) {
       wanted += 1
-      if (wanted === WORTH_A_THREAD) start()
+      if (wanted === worthAThread) start()
       if (state.kind !== 'ready' || order.bytes.length > MAX_BYTES) return undefined
       const { thread } = state
       const answered = Promise.withResolvers<WriteOutcome>()

@@ -33,7 +33,7 @@ export interface Workload {
 const { dir, name, writers, graceMs, reopen }: Workload = JSON.parse(process.argv[2]!)
 const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
 // Every other process keeps a journal.
-const store = fsStore(dir, nodeDisk, writerThread({ journalRoot: process.pid % 2 === 0 ? dir : undefined }))
+const store = fsStore(dir, nodeDisk, writerThread({ journalRoot: process.pid % 2 === 0 ? dir : undefined, worthAThread: 1 }))
 const announced: Segment[] = []
 const ledger = new Ledger({
   store,
