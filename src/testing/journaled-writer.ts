@@ -1,6 +1,6 @@
 import { nodeDisk } from '../adapters/fs/disk.ts'
-import { blockingDisk, Journal, type JournalWorld } from '../adapters/fs/journal.ts'
-import { type ObjectDisk, objectDisk, writeObject } from '../adapters/fs/write-object.ts'
+import { blockingDisk, Journal, type JournalWorld } from '../adapters/fs/journal/journal.ts'
+import { type ObjectDisk, objectDisk, writeObject } from '../adapters/fs/journal/write-object.ts'
 import type { ObjectWriter } from '../adapters/fs/writer.ts'
 
 export interface JournaledWriter extends ObjectWriter {

@@ -1,8 +1,8 @@
 import * as fs from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Disk, nodeDisk } from '../adapters/fs/disk.ts'
-import { type BlockingDisk, blockingDisk } from '../adapters/fs/journal.ts'
-import { type ObjectDisk, objectDisk } from '../adapters/fs/write-object.ts'
+import { type BlockingDisk, blockingDisk } from '../adapters/fs/journal/journal.ts'
+import { type ObjectDisk, objectDisk } from '../adapters/fs/journal/write-object.ts'
 
 /** A disk writes whole sectors, in any order. */
 const SECTOR_BYTES = 512
@@ -58,15 +58,14 @@ export class FragileDisk {
 
   readonly blocking: BlockingDisk = {
     ...blockingDisk,
-    write: ((fd: number, from: Uint8Array, offset: number, length: number, at: number) =>
-      this.#write(fd, from, offset, length, at)) as BlockingDisk['write'],
+    write: (fd, from, offset, length, at) => this.#write(fd, from, offset, length, at),
     fdatasync: (fd) => this.#sync(fd),
   }
 
   readonly objects: ObjectDisk = {
     ...objectDisk,
     open: (path, flags, mode) => this.#open(String(path), Number(flags), Number(mode ?? 0o600)),
-    write: this.blocking.write as ObjectDisk['write'],
+    write: this.blocking.write,
     fsync: (fd) => this.#sync(fd),
     link: (from, to) => this.#link(String(from), String(to)),
     close: (fd) => this.#close(fd),

@@ -5,7 +5,7 @@ import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
 import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, nodeDisk, toRead, undefinedIfMissing } from './disk.ts'
 import { type Attempted, explainFailure } from './failure.ts'
 import { openFolders } from './folders.ts'
-import { restoreJournals } from './journal-restore.ts'
+import { restoreJournals } from './journal/restore.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
 import { foldersIn, walk } from './walk.ts'
@@ -32,7 +32,7 @@ export interface FsStore extends ObjectStore {
  * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
  *
  * An object appears under its name in one step, complete and synced, or not at all: it is written to `.tmp`, synced,
- * and then linked (create) or renamed (put) into place, and the folder is synced before the call returns. With a journal (journal.ts)
+ * and then linked (create) or renamed (put) into place, and the folder is synced before the call returns. With a journal (journal/journal.ts)
  * the object's bytes are synced there instead, and the file later. A crash can leave files in `.tmp` and journals, and nothing else.
  *
  * No path names anything outside the folder: there is no `..` in it and no leading slash. Symlinks are never objects. One

@@ -1,14 +1,14 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { nodeDisk } from './disk.ts'
-import { blockingDisk, Journal } from './journal.ts'
-import { failedCall, writeObject } from './write-object.ts'
+import { blockingDisk, Journal } from './journal/journal.ts'
+import { failedCall, writeObject } from './journal/write-object.ts'
 import type { ThreadAnswer, ThreadData, ThreadOrder } from './writer.ts'
 
 /*
  * Writes one object after the other with blocking calls: they hold up nothing else here. See writer.ts for why. Whatever can wait, such as
  * opening a journal and syncing what it has, is done beside that with calls that do not block.
  */
-const { journalRoot } = (workerData ?? {}) as ThreadData
+const { journalRoot }: ThreadData = workerData ?? {}
 
 /** Longer than between two segments of a workspace at work. */
 const IDLE_MS = 1_000

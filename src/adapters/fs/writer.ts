@@ -54,7 +54,7 @@ export interface FailedCall {
 
 const errorOf = ({ message, code }: FailedCall): Error => Object.assign(new Error(message), code !== undefined && { code })
 
-export interface WriterOptions extends ThreadData {
+export interface WriterThreadOptions extends ThreadData {
   /** How many writes are wanted before the thread is started. */
   readonly worthAThread?: number
   /** Called when objects could not be synced. The journal keeps their bytes, and syncing is tried again. */
@@ -82,9 +82,13 @@ const MAX_BYTES = 1 << 20
  * was four fifths of the time between a fact and its being durable. A caller that finds the thread busy writes the usual way.
  * The thread is absent until enough is written, then starts, and is ready and writing by turns until it ends.
  *
- * With a `journalRoot` the thread also keeps a journal there (journal.ts), and an object costs one sync instead of two.
+ * With a `journalRoot` the thread also keeps a journal there (journal/journal.ts), and an object costs one sync instead of two.
  */
-export function writerThread({ journalRoot, onTrouble, worthAThread = WORTH_A_THREAD }: WriterOptions = {}): ObjectWriter {
+export function writerThread({
+  journalRoot,
+  onTrouble,
+  worthAThread = WORTH_A_THREAD,
+}: WriterThreadOptions = {}): ObjectWriter {
   let state: ThreadState = { kind: 'absent' }
   let wanted = 0
   /** The number of the entry of each object that only the journal may have. */

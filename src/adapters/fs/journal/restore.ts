@@ -1,10 +1,10 @@
-import { checkPath } from '../../ports/object-path.ts'
-import { type Disk, errnoOf, MAX_TRANSFER_BYTES, syncPath, toRead, undefinedIfMissing } from './disk.ts'
-import type { Folders } from './folders.ts'
+import { checkPath } from '../../../ports/object-path.ts'
+import { type Disk, errnoOf, MAX_TRANSFER_BYTES, syncPath, toRead, undefinedIfMissing } from '../disk.ts'
+import type { Folders } from '../folders.ts'
+import { ownIdentity } from '../process-identity.ts'
+import { replaceFile, syncObject, type TempFiles } from '../temp.ts'
+import { BLOCK_BYTES, entriesIn, type JournalEntry, readHeader } from './entry.ts'
 import { JOURNALS } from './journal.ts'
-import { BLOCK_BYTES, type JournalEntry, readEntries, readHeader } from './journal-entry.ts'
-import { ownIdentity } from './process-identity.ts'
-import { replaceFile, syncObject, type TempFiles } from './temp.ts'
 
 /** Ends the name of a journal that was taken from its process. */
 const TAKEN = '.taken'
@@ -48,7 +48,7 @@ async function restoreJournal(files: StoreFiles, path: string, isLost: boolean):
     if (taken !== path) await disk.rename(path, taken).catch(undefinedIfMissing)
     const journal = await read(disk, taken)
     if (journal === undefined) return
-    const entries = readEntries(journal)
+    const entries = entriesIn(journal)
     for (const [at, entry] of entries.entries()) {
       checkPath(entry.path)
       if (isLost) await restoreObject(files, entry, at === entries.length - 1)

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto'
 import * as fs from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { asRoot, type Disk, errnoOf, syncPath, undefinedIfMissing } from './disk.ts'
-import { BLOCK_BYTES, encodeEntry, encodeHeader, entryBytes, type JournalEntry } from './journal-entry.ts'
-import { ownIdentity } from './process-identity.ts'
-import { syncObject, type TempFiles, tempFiles } from './temp.ts'
+import { asRoot, type Disk, errnoOf, syncPath, undefinedIfMissing } from '../disk.ts'
+import { ownIdentity } from '../process-identity.ts'
+import { syncObject, type TempFiles, tempFiles } from '../temp.ts'
+import { BLOCK_BYTES, encodeEntry, encodeHeader, entryBytes, type JournalEntry } from './entry.ts'
 
 /** The folder of journals in a store. Its name has a dot, so no listing shows it. */
 export const JOURNALS = '.journal'
@@ -21,7 +21,8 @@ const SYNCS_AT_ONCE = 2
 
 /** The calls that make an entry durable. They block, in a thread that has nothing else to do. */
 export const blockingDisk = {
-  write: fs.writeSync,
+  write: (fd: number, from: Uint8Array, offset: number, length: number, at: number): number =>
+    fs.writeSync(fd, from, offset, length, at),
   fdatasync: fs.fdatasyncSync,
   inodeOf: (path: string): number | undefined => fs.statSync(path, { throwIfNoEntry: false })?.ino,
 }

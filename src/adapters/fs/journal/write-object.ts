@@ -1,13 +1,14 @@
 import { closeSync, fstatSync, fsyncSync, linkSync, openSync, unlinkSync, writeSync } from 'node:fs'
-import { messageOf } from '../../lib/error.ts'
-import { errnoOf, OWN_FILE, toCreate } from './disk.ts'
+import { messageOf } from '../../../lib/error.ts'
+import { errnoOf, OWN_FILE, toCreate } from '../disk.ts'
+import type { FailedCall, ThreadAnswer, WriteOrder } from '../writer.ts'
 import type { Journal } from './journal.ts'
-import type { FailedCall, ThreadAnswer, WriteOrder } from './writer.ts'
 
 /** The calls that create an object. They block. */
 export const objectDisk = {
   open: openSync,
-  write: writeSync,
+  write: (fd: number, from: Uint8Array, offset: number, length: number, at: number): number =>
+    writeSync(fd, from, offset, length, at),
   fsync: fsyncSync,
   link: linkSync,
   linksOf: (fd: number): number => fstatSync(fd).nlink,

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { ProcessIdentity } from './process-identity.ts'
+import type { ProcessIdentity } from '../process-identity.ts'
 
 /*
  * The bytes of a journal: a block that says whose it is, then entries, each from the beginning of a block.
@@ -57,11 +57,12 @@ export function readHeader(file: Buffer): ProcessIdentity | undefined {
   if (file.length < BLOCK_BYTES) return undefined
   const end = SEAL_BYTES + 4 + file.readUInt32LE(SEAL_BYTES)
   if (end > BLOCK_BYTES || !isSealed(file.subarray(0, end), HEADER_MARK)) return undefined
-  return JSON.parse(file.toString('utf8', SEAL_BYTES + 4, end)) as ProcessIdentity
+  const identity: ProcessIdentity = JSON.parse(file.toString('utf8', SEAL_BYTES + 4, end))
+  return identity
 }
 
 /** The entries of the newest generation, up to the first that is not whole. */
-export function readEntries(file: Buffer): JournalEntry[] {
+export function entriesIn(file: Buffer): JournalEntry[] {
   const entries: JournalEntry[] = []
   let generation: number | undefined
   for (let at = BLOCK_BYTES; at + SEAL_BYTES + LENGTHS_BYTES <= file.length; ) {
