@@ -20,7 +20,7 @@ interface TrackedName {
   isGone: boolean
 }
 
-export class PowerCut extends Error {}
+class PowerCut extends Error {}
 
 /**
  * The calls that a store makes, on a machine that loses power at the nth of them. It remembers what was synced, and what the disk may or may not

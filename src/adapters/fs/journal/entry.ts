@@ -25,7 +25,7 @@ const SEAL_BYTES = 8
 /** Generation, length of the path, length of the bytes. */
 const LENGTHS_BYTES = 12
 
-export const inBlocks = (bytes: number): number => Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
+const inBlocks = (bytes: number): number => Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES
 
 /** What an entry takes in the file. A path is ASCII. */
 export const entryBytes = ({ path, bytes }: JournalEntry): number =>

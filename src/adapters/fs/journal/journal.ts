@@ -11,7 +11,7 @@ import { BLOCK_BYTES, encodeEntry, encodeHeader, entryBytes, type JournalEntry }
 export const JOURNALS = '.journal'
 
 /** What is larger takes so long to write that one sync more does not matter. */
-export const MAX_JOURNALED_BYTES = 128 << 10
+const MAX_JOURNALED_BYTES = 128 << 10
 /** A thousand small segments. */
 const HALF_BYTES = 4 << 20
 /** However few entries there are: so long after a write at most, its file is on its way to the disk. */
