@@ -66,6 +66,7 @@ export async function leadBriefly<T>(
     // The command is in the ledger, so it is done even if this fails; but no other process may write tables for a while.
     await publishAndCollect(components, loop.compactor, found, lease).catch(() => undefined)
     await loop.close()
+    await components.settle?.()
   }
 }
 

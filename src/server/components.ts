@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileCopier } from '../adapters/fs/copy/copy-files.ts'
 import { nodeDisk } from '../adapters/fs/disk.ts'
+import { explainFailure } from '../adapters/fs/failure.ts'
 import { fsLease } from '../adapters/fs/lease.ts'
 import { fsNotifier } from '../adapters/fs/notifier.ts'
 import { fsStore } from '../adapters/fs/object-store.ts'
@@ -50,6 +51,10 @@ export interface Components {
   readonly retentionTiming?: RetentionTiming
   /** Gives memory back that a busy time needed; called when it is over. */
   readonly rest?: () => void
+  /** Called by whoever has led, when nothing more is to be written: files are in the state in which they shall stay. */
+  readonly settle?: () => Promise<void>
+  /** Has `call` told of trouble with the store that no request of ours meets. */
+  readonly onStoreTrouble?: (call: (error: Error) => void) => void
   /** Collects young garbage, shortly before much must be done at once. */
   readonly makeRoom?: () => void
 }
@@ -89,7 +94,9 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
   const paths = new Paths(scope)
   const [dataDir, leaseDir] = [join(dir, paths.root), join(dir, paths.root, 'lease')]
   // The folder is made when the lease is claimed.
-  const store = fsStore(dir, nodeDisk, writerThread(), false)
+  let tell: (error: Error) => void = () => undefined
+  const onTrouble = (error: unknown): void => tell(explainFailure(error, { verb: 'sync', path: '', dir }))
+  const store = fsStore(dir, nodeDisk, writerThread({ journalRoot: dir, onTrouble }), false)
   const clock = systemClock
   const random = (length: number): Uint8Array => randomBytes(length)
   const encoder = encoderOnDemand()
@@ -110,7 +117,10 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
       // Whoever leads writes, and nothing is written before.
       async claim(candidate) {
         makeStateFolder(dir)
-        return await lease.claim(candidate)
+        const claimed = await lease.claim(candidate)
+        // What a killed leader left is with the kernel, so nobody waits for it. What cannot be synced now stays for the next leader.
+        if (claimed.held) void store.takeJournals().catch(onTrouble)
+        return claimed
       },
     },
     notifier: fsNotifier(join(dir, paths.ledger), {
@@ -121,6 +131,10 @@ export function localComponents(servoDir: string, scope: Scope = LOCAL): LocalCo
     queue: new MemoryTaskQueue(clock),
     encoder,
     makeRoom,
+    onStoreTrouble(call) {
+      tell = call
+    },
+    settle: () => store.close(),
     rest() {
       encoder.rest?.()
       giveMemoryBack()

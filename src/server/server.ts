@@ -141,6 +141,7 @@ export class Server {
     const known = knowledgeOf(components, parts.orchestrator)
     const { environment = {}, onTrouble } = parts.options
     this.#onTrouble = onTrouble
+    components.onStoreTrouble?.((error) => onTrouble?.(error))
     this.refused = new RefusedCalls(components.clock, (error) => onTrouble?.(error))
     this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
     this.api = workspaceApi(known, {

@@ -66,6 +66,12 @@ export const asRoot = O_RDONLY | O_DIRECTORY
 /** Linux moves at most 2 GiB minus a page in one call, and Node refuses a request for more than 2 GiB. */
 export const MAX_TRANSFER_BYTES = 2 ** 30
 
+/** Syncs a file or folder. */
+export async function syncPath(disk: Disk, path: string, flags = toRead): Promise<void> {
+  const fd = await disk.open(path, flags)
+  await disk.fsync(fd).finally(() => disk.close(fd))
+}
+
 /** The errno name of a failed call (`ENOSPC`), if it was one. */
 export function errnoOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined

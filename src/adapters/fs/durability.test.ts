@@ -87,13 +87,13 @@ describe('a folder that may lose power', () => {
     await Promise.all([store.close(), other.close()])
   })
 
-  it('[L3] syncs the folder before it answers that an object exists', async () => {
+  it('[L3] syncs an object and its folder before it answers that the object exists', async () => {
     const { disk, log } = recording()
     const store = fsStore(dir, disk)
     await store.create('a/b', body)
     log.length = 0
     expect(await store.create('a/b', body)).toBe('exists')
-    expect(log).toEqual(['syncing temp', 'synced temp', 'syncing a', 'synced a'])
+    expect(log).toEqual(['syncing temp', 'synced temp', 'syncing a/b', 'synced a/b', 'syncing a', 'synced a'])
     await store.close()
   })
 

@@ -3,7 +3,7 @@ import { errnoOf } from './disk.ts'
 
 /** The operation that failed, for the sentence: "cannot create ledger/x.json in /data: the disk is full". */
 export interface Attempted {
-  verb: 'create' | 'put' | 'read' | 'list' | 'delete' | 'sweep'
+  verb: 'create' | 'put' | 'read' | 'list' | 'delete' | 'sweep' | 'sync'
   path: string
   dir: string
 }

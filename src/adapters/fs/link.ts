@@ -1,4 +1,4 @@
-import { type Disk, errnoOf, undefinedIfMissing } from './disk.ts'
+import { type Disk, errnoOf, syncPath, undefinedIfMissing } from './disk.ts'
 import { type Attempted, hardLinksUnsupported, pathConflict } from './failure.ts'
 import type { Temp } from './temp.ts'
 
@@ -10,7 +10,7 @@ import type { Temp } from './temp.ts'
  * outlives its killed owner. So where a filesystem has no hard links, we throw an error instead of promising too much.
  *
  * The caller syncs the folder in both cases. A caller that gets `exists` relies on the object being there tomorrow, and its
- * creator, in another process, may not have come to its own sync yet.
+ * creator, in another process, may not have come to its own sync yet; or only its journal has the bytes, so they are synced here.
  */
 export async function linkUnlessThere(
   disk: Disk,
@@ -32,6 +32,7 @@ export async function linkUnlessThere(
   if ((await disk.fstat(temp.fd)).nlink > 1) return 'written'
   const there = await disk.lstat(target).catch(undefinedIfMissing)
   if (there !== undefined && !there.isFile()) throw pathConflict(attempted)
+  await syncPath(disk, target).catch(undefinedIfMissing)
   return 'exists'
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { objectStoreConformance } from '../../testing/conformance/object-store.ts'
+import { journaledWriter } from '../../testing/journaled-writer.ts'
 import { type Disk, nodeDisk } from './disk.ts'
 import { MAX_OPEN_FOLDERS } from './folders.ts'
 import { type FsStore, fsStore } from './object-store.ts'
@@ -23,6 +24,18 @@ for (const [name, writer] of [
       },
     }
   })
+
+objectStoreConformance('a folder with a journal', async () => {
+  const dir = await mkdtemp(join(tmpdir(), 'servo-store-'))
+  const store = fsStore(dir, nodeDisk, await journaledWriter(dir))
+  return {
+    store,
+    async close() {
+      await store.close()
+      await rm(dir, { recursive: true })
+    },
+  }
+})
 
 const bytes = (text: string) => new TextEncoder().encode(text)
 const conflict = { kind: 'invalid', code: 'path_conflict' }

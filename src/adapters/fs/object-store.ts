@@ -5,6 +5,7 @@ import type { ListedObject, ObjectStore } from '../../ports/object-store.ts'
 import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, nodeDisk, toRead, undefinedIfMissing } from './disk.ts'
 import { type Attempted, explainFailure } from './failure.ts'
 import { openFolders } from './folders.ts'
+import { restoreJournals } from './journal/restore.ts'
 import { linkUnlessThere } from './link.ts'
 import { type Temp, tempFiles } from './temp.ts'
 import { foldersIn, walk } from './walk.ts'
@@ -18,7 +19,12 @@ export interface FsStore extends ObjectStore {
    * Give writers in other processes their time: a write whose file is swept fails with `folder_gone`, harmlessly.
    */
   sweepTemp(olderThanMs: number): Promise<number>
-  /** Closes the folders kept open. The store can be used again and opens them anew. */
+  /**
+   * Takes over the journals of all other processes, for the process that leads now: what they have is synced, and they are removed. After a
+   * power cut any store does that by itself, before it reads or writes.
+   */
+  takeJournals(): Promise<void>
+  /** Leaves nothing that only a journal has, and closes the folders kept open. The store can be used again and opens them anew. */
   close(): Promise<void>
 }
 
@@ -26,8 +32,8 @@ export interface FsStore extends ObjectStore {
  * Objects as files in a folder, for any number of processes on any number of stores over the same folder.
  *
  * An object appears under its name in one step, complete and synced, or not at all: it is written to `.tmp`, synced,
- * and then linked (create) or renamed (put) into place, and the folder is synced before the call returns. A crash can
- * leave files in `.tmp` and nothing else.
+ * and then linked (create) or renamed (put) into place, and the folder is synced before the call returns. With a journal (journal/journal.ts)
+ * the object's bytes are synced there instead, and the file later. A crash can leave files in `.tmp` and journals, and nothing else.
  *
  * No path names anything outside the folder: there is no `..` in it and no leading slash. Symlinks are never objects. One
  * in the place of an object is not followed by any method, one on the way to a new object is refused, and listings pass
@@ -48,10 +54,27 @@ export function fsStore(
   // Two processes in two containers may both be number 1, so the number alone would not be unique in a shared folder.
   const temps = tempFiles(root, `${process.pid}-${randomBytes(6).toString('hex')}`, disk)
   const folders = openFolders(root, disk, makesRoot)
+  const files = { root, disk, temps, folders }
+  let restored: Promise<void> | 'yes' | undefined
+
+  /** Before anything is read or written for the first time. */
+  async function restore(): Promise<void> {
+    restored ??= restoreJournals(files, 'lost').then(
+      () => {
+        restored = 'yes'
+      },
+      (error: unknown) => {
+        restored = undefined
+        throw error
+      },
+    )
+    await restored
+  }
 
   async function attempt<T>(verb: Attempted['verb'], path: string, work: (attempted: Attempted) => Promise<T>): Promise<T> {
     const attempted = { verb, path, dir: root }
     try {
+      if (restored !== 'yes') await restore()
       return await work(attempted)
     } catch (error) {
       throw explainFailure(error, attempted)
@@ -86,7 +109,7 @@ export function fsStore(
   async function createElsewhere(path: string, bytes: Uint8Array): Promise<'written' | 'not_written'> {
     if (writer === undefined) return 'not_written'
     return await folders.use(folderOf(path), async (folder) => {
-      const outcome = await writer.write({ temp: temps.newPath(), target: `${root}/${path}`, bytes, folder: folder.fd })
+      const outcome = await writer.write({ temp: temps.newPath(), target: `${root}/${path}`, path, bytes, folder: folder.fd })
       if (typeof outcome === 'object') throw outcome.error
       return outcome ?? 'not_written'
     })
@@ -113,6 +136,7 @@ export function fsStore(
 
   async function* listing(prefix: string, after: string): AsyncGenerator<ListedObject> {
     try {
+      if (restored !== 'yes') await restore()
       yield* walk(disk, root, prefix, after)
     } catch (error) {
       throw explainFailure(error, { verb: 'list', path: prefix, dir: root })
@@ -121,6 +145,7 @@ export function fsStore(
 
   async function* folderNames(prefix: string): AsyncGenerator<string> {
     try {
+      if (restored !== 'yes') await restore()
       yield* await foldersIn(disk, root, prefix)
     } catch (error) {
       throw explainFailure(error, { verb: 'list', path: prefix, dir: root })
@@ -140,12 +165,13 @@ export function fsStore(
 
     async put(path, bytes) {
       checkPath(path)
-      await attempt('put', path, () =>
-        write(path, bytes, async (temp, target) => {
+      await attempt('put', path, async () => {
+        await writer?.settled(`${root}/${path}`)
+        await write(path, bytes, async (temp, target) => {
           await disk.rename(temp.path, target)
           temp.renamed = true
-        }),
-      )
+        })
+      })
     },
 
     async get(path) {
@@ -178,14 +204,24 @@ export function fsStore(
     async delete(path) {
       checkPath(path)
       // Not synced: an object that is back after a power cut is whole, and garbage that the next collection deletes again.
-      await attempt('delete', path, () => disk.unlink(`${root}/${path}`).catch(unlessNoObject))
+      await attempt('delete', path, async () => {
+        await writer?.settled(`${root}/${path}`)
+        await disk.unlink(`${root}/${path}`).catch(unlessNoObject)
+      })
     },
 
     async sweepTemp(olderThanMs) {
       return await attempt('sweep', '', () => temps.sweep(olderThanMs))
     },
 
-    close: folders.close,
+    async takeJournals() {
+      await attempt('sweep', '', () => restoreJournals(files, 'all'))
+    },
+
+    async close() {
+      await writer?.close()
+      await folders.close()
+    },
   }
 
   async function unlessNoObject(error: NodeJS.ErrnoException): Promise<void> {

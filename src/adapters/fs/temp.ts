@@ -1,4 +1,4 @@
-import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, OWN_FILE, toCreate, undefinedIfMissing } from './disk.ts'
+import { type Disk, errnoOf, isMissing, MAX_TRANSFER_BYTES, OWN_FILE, syncPath, toCreate, undefinedIfMissing } from './disk.ts'
 
 /** A complete, synced file that has no name of its own yet, only one in `.tmp`. */
 export interface Temp {
@@ -95,6 +95,27 @@ export function tempFiles(root: string, writer: string, disk: Disk): TempFiles {
   }
 
   return { newPath, write, sweep }
+}
+
+/** Puts a synced file with these bytes in the place of what is there. The caller syncs the folder. */
+export async function replaceFile(disk: Disk, temps: TempFiles, target: string, bytes: Uint8Array): Promise<void> {
+  const temp = await temps.write(bytes)
+  try {
+    await disk.rename(temp.path, target)
+    temp.renamed = true
+  } finally {
+    await temp.remove()
+  }
+}
+
+/** Syncs a file, unless it was deleted. If its bytes were lost on the way to the disk, it is written again. */
+export async function syncObject(disk: Disk, temps: TempFiles, target: string, bytes: Uint8Array): Promise<void> {
+  try {
+    await syncPath(disk, target).catch(undefinedIfMissing)
+  } catch {
+    // The kernel reports a lost write once and forgets it, so these bytes may be nowhere else.
+    await replaceFile(disk, temps, target, bytes)
+  }
 }
 
 function unlessThere(error: unknown): void {

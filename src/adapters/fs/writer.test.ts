@@ -18,6 +18,7 @@ async function startedThread(dir: string): Promise<ObjectWriter> {
     const outcome = await writer.write({
       temp: join(dir, 'no', 'folder'),
       target: join(dir, 'x'),
+      path: 'x',
       bytes: bytes('x'),
       folder: -1,
     })
@@ -55,8 +56,8 @@ async function observedWrite(order: WriteOrder, failing = ''): Promise<unknown[]
   const file = join(import.meta.dirname, 'writer-thread.ts')
   const thread = new Worker(observed, { eval: true, execArgv: [], workerData: { file, folder: order.folder, failing } })
   const told: unknown[] = []
-  thread.on('message', (call) => told.push(call))
-  thread.postMessage(order)
+  thread.on('message', (call) => told.push(call.outcome ?? call))
+  thread.postMessage({ type: 'write', ...order })
   const isOutcome = (call: unknown): boolean => call === 'written' || call === 'not_written' || typeof call === 'object'
   await expect.poll(() => told.some(isOutcome), { timeout: 30_000 }).toBe(true)
   await thread.terminate()
@@ -78,6 +79,7 @@ describe('objects written in a thread of their own', () => {
     const outcomes: unknown[] = []
     const thread = await startedThread(dir)
     const store = fsStore(dir, nodeDisk, {
+      ...thread,
       write(order) {
         const outcome = thread.write(order)
         void outcome?.then((what) => outcomes.push(what))
@@ -96,7 +98,7 @@ describe('objects written in a thread of their own', () => {
 
   it('[L3] are synced, then placed, then their folder is synced, and only then they are written', async () => {
     const folder = await open(dir)
-    const order = { temp: join(dir, 'temp'), target: join(dir, 'x'), bytes: bytes('x'), folder: folder.fd }
+    const order = { temp: join(dir, 'temp'), target: join(dir, 'x'), path: 'x', bytes: bytes('x'), folder: folder.fd }
     expect(await observedWrite(order)).toEqual(['sync file', 'link', 'sync folder', 'written'])
     const next = { ...order, target: join(dir, 'y') }
     expect(await observedWrite(next, 'sync file'), 'nothing is placed that was not synced').toEqual([
@@ -107,7 +109,7 @@ describe('objects written in a thread of their own', () => {
       'sync file',
       'link',
       'sync folder',
-      { error: expect.objectContaining({ message: 'sync folder failed' }) },
+      { lost: { message: 'sync folder failed', code: undefined } },
     ])
     await folder.close()
   })
@@ -134,6 +136,7 @@ describe('objects written in a thread of their own', () => {
     const orders: WriteOrder[] = []
     const lost = Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' })
     const failing: ObjectWriter = {
+      ...writerThread(),
       write(order): Promise<WriteOutcome> {
         orders.push(order)
         return Promise.resolve({ error: lost })

@@ -32,7 +32,10 @@ export async function rebuildCommand(
       // A deposed process may fail in any way, because another leader works on the same files.
       throw (await held.confirm().catch(() => true)) ? error : overtaken(error)
     })
-    .finally(() => held.release())
+    .finally(async () => {
+      await components.settle?.()
+      await held.release()
+    })
   if (report.problems.length > 0 || report.left.length > 0) process.exitCode = 1
   if (flags.json) return printJson(report)
 

@@ -227,6 +227,7 @@ export class Orchestrator {
     this.#publisher?.stop()
     await this.#loop?.close()
     await this.logs.close()
+    await this.#options.components.settle?.()
   }
 
   async #open(): Promise<void> {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { createInterface } from 'node:readline'
+import { nodeDisk } from '../../../src/adapters/fs/disk.ts'
 import { fsStore } from '../../../src/adapters/fs/object-store.ts'
+import { writerThread } from '../../../src/adapters/fs/writer.ts'
 import { memoryStore } from '../../../src/adapters/memory/object-store.ts'
 import { systemClock } from '../../../src/adapters/system/clock.ts'
 import { orchestration } from '../../../src/domain/index.ts'
@@ -30,7 +32,8 @@ export interface Workload {
 
 const { dir, name, writers, graceMs, reopen }: Workload = JSON.parse(process.argv[2]!)
 const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
-const store = fsStore(dir)
+// Every other process keeps a journal.
+const store = fsStore(dir, nodeDisk, writerThread({ journalRoot: process.pid % 2 === 0 ? dir : undefined, worthAThread: 1 }))
 const announced: Segment[] = []
 const ledger = new Ledger({
   store,
