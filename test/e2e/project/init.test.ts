@@ -67,8 +67,9 @@ test('servo init makes a project whose assets and checks pass without an edit', 
 })
 
 test('servo init says what a package of CommonJS needs before the project runs', async () => {
-  write('package.json', '{ "name": "web", "type": "commonjs" }')
-  const { code, stdout, stderr } = await servo(['init', '--no-install', '--yes'], { cwd: dir })
+  write('web/package.json', '{ "name": "web", "type": "commonjs" }')
+  const cwd = path.join(dir, 'web')
+  const { code, stdout, stderr } = await servo(['init', '--no-install', '--yes'], { cwd })
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('npm pkg set type=module') })
   expect(stdout).toMatch(/^done .*"type": "module"\. Next:\n {2}npm pkg set type=module\n {2}npm install\n {2}npx servo dev\n/m)
   expect(stdout).not.toMatch(/^ready/m)
@@ -77,10 +78,10 @@ test('servo init says what a package of CommonJS needs before the project runs',
   const steps = ['cd other', 'npm pkg set type=module', 'npm install', 'npx servo dev', "npx servo run '*' --partition '*'"]
   expect(JSON.parse(json.stdout)).toMatchObject({ ready: false, next: steps })
   // Before that step, one problem says what to do, and Node adds nothing of its own.
-  const run = await servo(['run', '*'], { cwd: dir })
+  const run = await servo(['run', '*'], { cwd })
   expect(run).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/^error: servo\.config\.ts:1 .*\nhint: .*"type": "module".*\n$/),
+    stderr: expect.stringMatching(/^error: servo\.config\.ts:1 .*\nhint: .*npm pkg set type=module.*\n$/),
   })
 })
 
@@ -99,7 +100,7 @@ test('servo init adds to a package what it lacks, overwrites nothing, and says w
   })
   expect(stdout).toContain('wrote  servo/orders.ts\n')
   expect(stdout).toContain(
-    'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   .gitignore, README.md\n',
+    'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   .gitignore\nleft   README.md\n',
   )
   expect(stdout).toMatch(/Next:\n {2}npm install\n {2}npx servo dev\n/)
   expect(read('README.md')).toBe('# Mine\n')
