@@ -1,6 +1,6 @@
 import { NO_ACCESS } from '../api/access/access.ts'
 import { type AppOptions, localApp } from '../api/app.ts'
-import type { PushKeys } from '../api/hooks/google-keys.ts'
+import type { PublicKeys } from '../api/keys/fetched-keys.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import type { Delivery, DeliveryAnswer } from '../contract/delivery.ts'
 import type { SensorDefinitionInput } from '../contract/sensor.ts'
@@ -35,7 +35,7 @@ export class HookBench {
   })
   readonly #sensors = new SensorBench()
 
-  constructor(keys?: PushKeys) {
+  constructor(keys?: PublicKeys) {
     const mintId = ulidSource(() => this.clock.now(), seededBytes(7))
     const nothing = async () => Promise.reject(new Error('hooks neither try nor poll'))
     const deliver = (delivery: Delivery) => {
