@@ -1,12 +1,11 @@
 import type { Hono } from 'hono'
 import { RefusedCalls } from '../api/access/refused-calls.ts'
-import { localApp } from '../api/app.ts'
+import { type AppOptions, localApp, routesOf } from '../api/app.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
 import { routeOf } from '../api/probes/route-templates.ts'
 import { logged, problemResponse } from '../api/problem.ts'
-import { ApiTokens } from '../api/tokens/api-tokens.ts'
-import { tokenAccess } from '../api/tokens/token-access.ts'
+import type { Route } from '../api/routing/route.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
@@ -25,6 +24,7 @@ import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
+import { FrontDoor, type Reach } from './front-door.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
@@ -64,6 +64,8 @@ export interface ServerOptions
   readonly settings?: () => OrchestratorSettings
   /** The environment of the process, in which the secrets of sensors are. */
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Where it is reached from; this machine alone if absent. */
+  readonly reach?: Reach
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
   /** What is counted here; the process may have added what it knows of itself. */
@@ -76,9 +78,6 @@ export interface Changed {
   readonly schedules: number
   readonly sensors: number
 }
-
-/** Names that a server on one machine goes by. */
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 
 /**
  * A server without the machine it runs on: the leader, the workspace that answers questions and takes commands, and the routes
@@ -94,6 +93,10 @@ export class Server {
   readonly hooks: Hooks
   /** Calls that were refused: how often, and why. */
   readonly refused: RefusedCalls
+  /** Who gets in. */
+  readonly door: FrontDoor
+  /** Every route that it answers. */
+  readonly routes: readonly Route[]
   readonly #components: Components
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
@@ -161,20 +164,26 @@ export class Server {
       isProjectLoaded: () => this.#isProjectLoaded,
       isDraining: () => this.#isDraining,
     })
-    const tokens = new ApiTokens(components)
-    this.#app = localApp({
+    this.door = new FrontDoor({ components, secrets, reach: parts.options.reach ?? {}, onTrouble })
+    const { access, tokens, limits, login, own, proxies } = this.door
+    const options: AppOptions = {
       ...this.api,
-      access: tokenAccess(secrets.api_token, tokens),
+      access,
       tokens,
+      limits,
+      login,
       refused: this.refused,
       instance,
-      hosts: LOOPBACK,
+      own: () => own,
+      proxies: () => proxies,
       onTrouble,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
       hooks: hookRoutes(this.hooks),
       probes: probeRoutes({ unready: () => readiness.unready(), metrics: () => this.#metrics.registry.text() }),
-    })
+    }
+    this.routes = routesOf(options)
+    this.#app = localApp(options)
   }
 
   static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
@@ -309,6 +318,7 @@ export class Server {
     const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
     const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
+    this.door.use(manifest.server)
     this.#isProjectLoaded = true
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()

@@ -146,7 +146,7 @@ const options: AppOptions = {
   tokens: service('tokens'),
   access: tokenAccess('token-of-the-machine', tokens),
   refused,
-  hosts: ['localhost', '127.0.0.1'],
+  own: () => ({ hosts: ['localhost', '127.0.0.1'] }),
   instance: 'one',
   handOver: () => void asked.push(['hand over']),
   workers: workerRoutes({ callbacks: service('tasks'), tokens: taskTokens, scope, clock, baseUrl: () => '' }),

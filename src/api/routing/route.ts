@@ -28,6 +28,8 @@ export interface Route {
   readonly body: z.ZodType | undefined
   /** The status of an answer, the usual one first. */
   readonly statuses: readonly [number, ...number[]]
+  /** True if it may wait for long, until there is something to answer. */
+  readonly waits: boolean
   /** Answers a request for this route: first who calls, then what is asked. */
   readonly serve: (c: Context, access: Access) => Promise<Response>
 }
@@ -57,6 +59,8 @@ interface Declaration<P extends string, Q, B, By> {
   readonly body?: z.ZodType<B>
   /** 200 if absent. */
   readonly statuses?: readonly [number, ...number[]]
+  /** True if it may wait for long, until there is something to answer; absent if not. */
+  readonly waits?: boolean
   /** Returns what is sent as JSON, or a response. */
   readonly handle: (asked: Admitted<P, Q, B, By>) => unknown
 }
@@ -91,7 +95,7 @@ export const answer = (value: unknown, status: number, headers: Readonly<Record<
 const known = <T>(value: unknown): T => value as T
 
 function declared<P extends string, Q, B, By>(
-  { method, path, query, body, statuses = [200], handle }: Declaration<P, Q, B, By>,
+  { method, path, query, body, statuses = [200], waits = false, handle }: Declaration<P, Q, B, By>,
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
@@ -102,6 +106,7 @@ function declared<P extends string, Q, B, By>(
     query,
     body,
     statuses,
+    waits,
     async serve(c, access) {
       const request = c.req.raw
       const params: ParamsOf<P> = known(c.req.param())

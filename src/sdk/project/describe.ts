@@ -10,6 +10,7 @@ import type { Config, Timing } from '../declare/config.ts'
 import type { Io } from '../declare/io.ts'
 import { describeKeep } from '../declare/keep.ts'
 import { isSensor } from '../declare/sensor.ts'
+import { describeServer } from '../declare/server-config.ts'
 import { type Duration, durationMs } from '../duration.ts'
 import { type Upstream, upstream } from '../partitions/mapped.ts'
 import type { AnyPartitions, PartitionData } from '../partitions/partitions.ts'
@@ -39,6 +40,7 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     ...(about.config.queues && { queues: { ...about.config.queues } }),
     ...concurrencyOf(about.config),
     ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
+    ...(about.config.server && { server: describeServer(about.config.server) }),
     schedules: sorted
       .filter(({ declaration }) => declaration.kind === 'schedule')
       .map(({ declaration }) => ({ ...describeSchedule(declaration), ...placeOf(declaration, about) })),
