@@ -39,7 +39,9 @@ import { ValueRetention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
+import { type PatienceOptions, SILENT_MS, withPatience } from './patience.ts'
 import { Readiness } from './readiness.ts'
+import { WatchedStore } from './watched-store.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
@@ -79,6 +81,9 @@ export interface Changed {
   readonly sensors: number
 }
 
+/** Whether it is alive is answered in any case, and workers wait for work as long as they like. */
+const PATIENT = /^[^/]*\/\/[^/]*\/(?:health\/|[^?]*\/workers\/claim(?:\?|$))/
+
 /**
  * A server without the machine it runs on: the leader, the workspace that answers questions and takes commands, and the routes
  * to both. It opens no port, starts no process and sets timers only by its clock, so a test can run it on virtual time.
@@ -107,6 +112,7 @@ export class Server {
   readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
   readonly #metrics: ServerMetrics
+  readonly #patience: PatienceOptions
   #answering = 0
   #isLeaving = false
   #isProjectLoaded = false
@@ -115,6 +121,7 @@ export class Server {
 
   private constructor(parts: {
     options: ServerOptions
+    watched: WatchedStore
     orchestrator: Orchestrator
     feed: Feed
     workers: HeldWorkers
@@ -133,6 +140,14 @@ export class Server {
     this.sensors = parts.sensors
     this.#retention = parts.retention
     this.#metrics = parts.metrics
+    const { watched } = parts
+    this.#patience = {
+      clock: components.clock,
+      outage: () => {
+        if (watched.silentMs >= SILENT_MS) return 'the storage does not answer'
+        return this.orchestrator.phase === 'recovering' ? 'the state of the project cannot be written at the moment' : undefined
+      },
+    }
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components
     // A command that leads for a while is over before a disk is full.
@@ -162,6 +177,7 @@ export class Server {
       orchestrator: this.orchestrator,
       lease,
       isProjectLoaded: () => this.#isProjectLoaded,
+      isStoreSilent: () => watched.silentMs >= SILENT_MS,
       isDraining: () => this.#isDraining,
     })
     this.door = new FrontDoor({ components, secrets, reach: parts.options.reach ?? {}, onTrouble })
@@ -187,7 +203,8 @@ export class Server {
   }
 
   static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
-    const components = { ...asked.components, store: metrics.counting(asked.components.store) }
+    const watched = new WatchedStore(metrics.counting(asked.components.store), () => asked.components.clock.monotonic())
+    const components = { ...asked.components, store: watched.store }
     const options = { ...asked, components }
     const { post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
     const rows = () => orchestrator.readable.state
@@ -256,7 +273,7 @@ export class Server {
       },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
+    return new Server({ options, watched, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -270,6 +287,15 @@ export class Server {
     if (this.#isLeaving) return problemResponse(leaving())
     this.#answering += 1
     try {
+      const answer = this.#carryOut(request, env)
+      return PATIENT.test(request.url) ? await answer : await withPatience(answer, this.#patience)
+    } finally {
+      this.#answering -= 1
+    }
+  }
+
+  async #carryOut(request: Request, env: object | undefined): Promise<Response> {
+    try {
       const answer = await this.#app.fetch(request, env)
       const { pathname } = new URL(request.url)
       // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
@@ -281,8 +307,6 @@ export class Server {
       const trouble = logged(request, error)
       if (trouble !== undefined) this.#onTrouble?.(trouble)
       return problemResponse(error)
-    } finally {
-      this.#answering -= 1
     }
   }
 
