@@ -1,17 +1,23 @@
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { serve } from '@hono/node-server'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { dispatchId, queueSafeId } from '../../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { HOUR_MS } from '../../lib/time.ts'
+import { OidcIssuer } from '../../testing/oidc-issuer.ts'
 import { seededBytes } from '../../testing/seeded-bytes.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { RefusedCalls } from '../access/refused-calls.ts'
 import { type Role, roles } from '../access/roles.ts'
 import { type AppOptions, localApp, routesOf } from '../app.ts'
 import { hookRoutes } from '../hooks/hook-routes.ts'
+import { LoginLinks } from '../login/login-links.ts'
+import { loginRoutes } from '../login/login-routes.ts'
+import { CSRF_HEADER, Sessions } from '../login/sessions.ts'
+import { OidcTokens } from '../oidc/oidc-tokens.ts'
+import { probeRoutes } from '../probes/probe-routes.ts'
 import type { Problem } from '../problem.ts'
 import { TaskTokens } from '../task-tokens.ts'
 import { ApiTokens } from '../tokens/api-tokens.ts'
@@ -21,7 +27,12 @@ import { BASE, type Need, type Route } from './route.ts'
 
 /** Who may call what, once more: a route that is added, or given to somebody else, must be entered here. */
 const entries: Readonly<Record<Need, string>> = {
-  nothing: 'GET /health/live',
+  nothing: `
+    GET /health/live
+    GET /health/ready
+    GET /login
+    POST /auth/login
+    POST /auth/logout`,
   signature: `
     POST /hooks/:tenant/:workspace/:path
     OPTIONS /hooks/:tenant/:workspace/:path
@@ -32,6 +43,9 @@ const entries: Readonly<Record<Need, string>> = {
     POST ~/tasks/:task_id/completed`,
   worker: 'POST ~/workers/claim',
   viewer: `
+    GET /metrics
+    GET /auth/me
+    POST /auth/links
     GET ~/runs
     POST ~/runs/preview
     GET ~/runs/:run_id
@@ -118,6 +132,9 @@ const store = memoryStore()
 const hasty = { now: () => clock.now(), monotonic: () => (seconds += 1_000), sleep: async () => undefined, after: clock.after }
 let seconds = 0
 const tokens = new ApiTokens({ store, scope, clock: hasty, random: seededBytes(1) })
+const oidc = new OidcTokens({ clock })
+const sessions = new Sessions({ secret: 'a secret of the machine', clock, random: seededBytes(3), tokens, oidc })
+const access = tokenAccess('token-of-the-machine', tokens, { oidc, sessions })
 /** What the services behind the routes were asked. */
 const asked: unknown[][] = []
 /** A service that answers everything, and is never there for a caller who was refused. */
@@ -144,7 +161,9 @@ const options: AppOptions = {
   whys: service('whys'),
   retention: service('retention'),
   tokens: service('tokens'),
-  access: tokenAccess('token-of-the-machine', tokens),
+  access,
+  login: loginRoutes({ access, sessions, links: new LoginLinks(clock, seededBytes(4)), clock }),
+  probes: probeRoutes({ unready: async () => [], metrics: () => '' }),
   refused,
   own: () => ({ hosts: ['localhost', '127.0.0.1'] }),
   instance: 'one',
@@ -162,12 +181,20 @@ const isRole = (need: Need): need is Role => roles.some((role) => role === need)
 /** A body with which many of them get as far as the service. */
 const BODY = JSON.stringify({})
 
+/** A token in the header of a program, or a cookie with all that a page of ours sends. */
+const proofOf = (token: string | undefined): Record<string, string> => {
+  if (token === undefined) return {}
+  return token.startsWith('servo_') && token.includes('=')
+    ? { cookie: `theme=dark; ${token}`, origin: 'http://localhost', 'sec-fetch-site': 'same-origin', [CSRF_HEADER]: '1' }
+    : { authorization: `Bearer ${token}` }
+}
+
 async function call(method: string, path: string, token?: string, more: Record<string, string> = {}) {
   asked.length = 0
   const headers = { host: 'localhost', 'content-type': 'application/json', ...more }
   const response = await app.request(`http://localhost${path.replace('/why/:kind', '/why/run').replace(/:\w+/g, 'x')}`, {
     method,
-    headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    headers: { ...headers, ...proofOf(token) },
     ...(method !== 'GET' && method !== 'HEAD' && { body: BODY }),
   })
   const text = await response.text()
@@ -185,6 +212,13 @@ const strangers: Readonly<Record<string, string>> = {
   revoked: 'token_revoked',
   'other tenant': 'unauthenticated',
   'task token': 'unauthenticated',
+  'expired OIDC': 'token_expired',
+  'OIDC of another issuer': 'unauthenticated',
+  'OIDC for another audience': 'unauthenticated',
+  'forged cookie': 'unauthenticated',
+  'cookie of a revoked token': 'token_revoked',
+  'cookie of an expired token': 'token_expired',
+  'cookie that was ended': 'unauthenticated',
 }
 beforeAll(async () => {
   const make = async (name: string, role: Role, expires_at?: string) =>
@@ -200,8 +234,48 @@ beforeAll(async () => {
   given['other tenant'] = (await new ApiTokens(other).create({ name: 'theirs', role: 'admin' }, 'eve')).token
   const grant = { ...scope, run_id: 'r', task_key: 't', attempt: 1, attempt_id: 'a' }
   given['task token'] = taskTokens.mint(grant).token
+  await makeOtherProofs()
   await clock.advance(HOUR_MS / 2)
 })
+
+let issuer: OidcIssuer | undefined
+let otherIssuer: OidcIssuer | undefined
+afterAll(() => {
+  issuer?.close()
+  otherIssuer?.close()
+})
+
+/** Tokens of an issuer, and cookies, of each role and of those whom nobody lets in. */
+async function makeOtherProofs(): Promise<void> {
+  issuer = await OidcIssuer.open()
+  otherIssuer = await OidcIssuer.open()
+  const byRole = Object.fromEntries(roles.map((role) => [role, { groups: [role] }]))
+  oidc.use([{ issuer: issuer.url, audience: ['servo'], roles: byRole, actor: 'sub' }])
+  const nowSec = clock.now() / 1_000
+  const claims = (role: string) => ({ sub: `a-${role}`, aud: 'servo', exp: nowSec + 7_200, groups: [role] })
+  for (const role of roles) {
+    given[`OIDC ${role}`] = await issuer.sign(claims(role))
+    given[`cookie ${role}`] = await cookieOf(given[role])
+    given[`cookie of OIDC ${role}`] = await cookieOf(given[`OIDC ${role}`])
+  }
+  given['expired OIDC'] = await issuer.sign({ ...claims('admin'), exp: nowSec + 60 })
+  given['OIDC of another issuer'] = await otherIssuer.sign(claims('admin'))
+  given['OIDC for another audience'] = await issuer.sign({ ...claims('admin'), aud: 'billing' })
+  given['forged cookie'] = `${given['cookie admin']?.slice(0, -8)}AAAAAAAA`
+  const soon = await tokens.create({ name: 'soon', role: 'admin', expires_at: '2026-01-01T00:20:00.000Z' }, 'ana')
+  given['cookie of an expired token'] = await cookieOf(soon.token)
+  const gone = await tokens.create({ name: 'gone-too', role: 'admin' }, 'ana')
+  given['cookie of a revoked token'] = await cookieOf(gone.token)
+  await tokens.revoke(gone.token_id, 'ana')
+  given['cookie that was ended'] = await cookieOf(given['admin'])
+  await app.request('http://localhost/auth/logout', { method: 'POST', headers: { host: 'localhost', ...proofOf(given['cookie that was ended']) } })
+}
+
+/** The session that opens for the bearer of this token. A worker has none to show. */
+async function cookieOf(token = ''): Promise<string> {
+  const caller = await access.bearer(token, new Headers())
+  return sessions.open(caller, new Request('http://localhost/')).cookie.split(';')[0] ?? ''
+}
 
 test('[U1] every route has an entry here, with what it needs, and no entry is without a route', () => {
   const entered = Object.entries(entries).flatMap(([need, lines]) =>
@@ -223,10 +297,28 @@ describe.each(needing(isRole))('[U2] %s', (_, { method, path, needs }) => {
     expect(await call(method, path, given[who])).toMatchObject({ status: 401, code, asked: [] })
   })
 
-  test.each(roles)('is for %s or not', async (role) => {
-    const { status, code, asked: heard } = await call(method, path, given[role])
-    if (isRole(needs) && may[needs].includes(role)) expect([401, 403, 404, 405]).not.toContain(status)
-    else expect([status, code, heard]).toEqual([403, 'not_permitted', []])
+  test.each(roles)('is for %s or not, by an API token, a token of an issuer, or a cookie of either', async (role) => {
+    for (const who of [role, `OIDC ${role}`, `cookie ${role}`, `cookie of OIDC ${role}`]) {
+      const { status, code, asked: heard } = await call(method, path, given[who])
+      if (isRole(needs) && may[needs].includes(role)) expect([who, [401, 403, 404, 405].includes(status)]).toEqual([who, false])
+      else expect([who, status, code, heard]).toEqual([who, 403, 'not_permitted', []])
+    }
+  })
+
+  test('takes no cookie that a page of another site could have sent', async () => {
+    const cookie = given['cookie admin']?.trim() ?? ''
+    const own = { cookie, origin: 'http://localhost' }
+    const forged: Record<string, string>[] = [
+      { ...own, origin: 'https://evil.example', [CSRF_HEADER]: '1' },
+      { ...own, origin: 'http://localhost:9999', [CSRF_HEADER]: '1' },
+      { ...own, 'sec-fetch-site': 'same-site', [CSRF_HEADER]: '1' },
+      { ...own, 'sec-fetch-site': 'cross-site', [CSRF_HEADER]: '1' },
+      ...(method === 'GET' ? [] : [{ cookie }, own, { cookie, [CSRF_HEADER]: '1' }]),
+    ]
+    for (const headers of forged) {
+      const { status, code, asked: heard } = await call(method, path, undefined, headers)
+      expect([status, code, heard]).toEqual([403, 'forbidden', []])
+    }
   })
 
   test('looks at nothing of a request before its caller is known', async () => {
@@ -243,7 +335,8 @@ test('[U2] many calls of those who may reach the service, so that it is not some
 })
 
 describe.each(needing((need) => need === 'task_token'))('[U2] %s', (_, { method, path }) => {
-  test.each([...roles, ...Object.keys(strangers), 'machine'])('refuses %s', async (who) => {
+  const others = roles.flatMap((role) => [`OIDC ${role}`, `cookie ${role}`])
+  test.each([...roles, ...others, ...Object.keys(strangers), 'machine'])('refuses %s', async (who) => {
     const token = who === 'machine' ? 'token-of-the-machine' : given[who]
     const { status, asked: heard } = await call(method, path, token)
     // The token of an attempt is genuine, but the path names another.
@@ -346,6 +439,15 @@ describe('[U1] tricks with paths, over a connection', () => {
     target.replace('/api', '/%61pi'),
     target.replace('/automation', '/automation%00'),
     `${target};x=1`,
+    target.replace('/automation', ';x/automation'),
+    target.replace('/automation', '/automation;'),
+    target.replace('pause', 'pause%2F'),
+    target.replace('pause', 'pause%3Fx'),
+    target.replace('pause', 'pause%0d%0a'),
+    `/auth/../${target.slice(1)}`,
+    `/login/..${target}`,
+    `/auth/login${target}`,
+    `/metrics/..%2f${target.slice(1)}`,
     `${target}%20`,
     `/health/live/../..${target}`,
     `/health/live${target}`,
