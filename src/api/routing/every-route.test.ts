@@ -268,7 +268,10 @@ async function makeOtherProofs(): Promise<void> {
   given['cookie of a revoked token'] = await cookieOf(gone.token)
   await tokens.revoke(gone.token_id, 'ana')
   given['cookie that was ended'] = await cookieOf(given['admin'])
-  await app.request('http://localhost/auth/logout', { method: 'POST', headers: { host: 'localhost', ...proofOf(given['cookie that was ended']) } })
+  await app.request('http://localhost/auth/logout', {
+    method: 'POST',
+    headers: { host: 'localhost', ...proofOf(given['cookie that was ended']) },
+  })
 }
 
 /** The session that opens for the bearer of this token. A worker has none to show. */

@@ -37,11 +37,12 @@ export function addRoutes(
   const admitting = limits?.limited(access) ?? access
   for (const each of routes) {
     const { method, path, serve, needs } = each
+    const weight = weightOf(each)
     app.on(method, path, async (c) => {
       let leave: (() => void) | undefined
       try {
-        if (needs === 'nothing') limits?.open(c.req.raw)
-        leave = limits?.enter(weightOf(each))
+        if (needs === 'nothing' && weight !== 'nothing') limits?.open(c.req.raw)
+        leave = limits?.enter(weight)
         const answered = await serve(c, admitting)
         if (limits !== undefined && isStream(answered)) await countStream(limits, c.env, answered)
         return answered
