@@ -20,7 +20,13 @@ interface Asked {
   readonly traceparent?: string | undefined
 }
 
-const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 409: 'conflict', 500: 'bug', 503: 'unavailable' }
+const kindOfStatus: Readonly<Record<number, ErrorKind>> = {
+  404: 'not_found',
+  409: 'conflict',
+  429: 'unavailable',
+  500: 'bug',
+  503: 'unavailable',
+}
 
 const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
 
@@ -42,6 +48,11 @@ export class Connection {
     const signal = AbortSignal.timeout(ANSWER_MS)
     const response = await this.#ask(method, path, { ...options, signal })
     return this.#parsed(await textOf(response).catch((error: unknown) => this.#refuse(error, signal)))
+  }
+
+  /** The address of the server. */
+  get url(): string {
+    return this.#options.url
   }
 
   async isThere(instance: string): Promise<boolean> {
@@ -81,7 +92,7 @@ export class Connection {
       ...(user !== undefined && { 'x-servo-user': user }),
       ...(traceparent !== undefined && { traceparent }),
     }
-    const response = await send(`${url}/api/v1/orchestration${path}`, {
+    const response = await send(`${url}${path.startsWith('/auth/') ? '' : '/api/v1/orchestration'}${path}`, {
       method,
       headers,
       ...(body !== undefined && { body: JSON.stringify(body) }),
