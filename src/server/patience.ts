@@ -1,39 +1,53 @@
 import { problemResponse } from '../api/problem.ts'
 import { ServoError } from '../lib/error.ts'
 import type { AlarmClock } from '../ports/clock.ts'
+import type { WatchedStore } from './watched-store.ts'
 
-/** A caller that is kept waiting for longer holds up those who wait for it in turn. */
-const PATIENCE_MS = 900
-/** After that, whether there is hope is asked this often. */
-const AGAIN_MS = 500
-/** A store that answers nothing for so long is down: a slow one answers something. */
-export const SILENT_MS = 500
+/** Most requests are answered by then, and cost no look. */
+const FIRST_LOOK_MS = 400
+const LOOK_MS = 100
+/**
+ * In a row. They are counted, not timed: a process that is too busy to look is too busy to hear the answers of its store, which is no
+ * outage. So a caller hears of one after 900 ms, or later if the process is busy.
+ */
+const SILENT_LOOKS = 5
 
 export interface PatienceOptions {
   readonly clock: Pick<AlarmClock, 'after'>
-  /** Why nothing can come of waiting; undefined if something can. */
-  readonly outage: () => string | undefined
+  readonly store: Pick<WatchedStore, 'mark' | 'isSilentSince'>
+  /** True while nothing can be written. */
+  readonly isRecovering: () => boolean
 }
 
 /**
  * The answer, unless the storage is down: then the caller is told so within a second. What was begun goes on, because nobody can say
  * any more whether it happens.
  */
-export async function withPatience(answer: Promise<Response>, { clock, outage }: PatienceOptions): Promise<Response> {
+export async function withPatience(answer: Promise<Response>, { clock, store, isRecovering }: PatienceOptions): Promise<Response> {
   const late = Promise.withResolvers<Response>()
-  let cancel = clock.after(PATIENCE_MS, function look() {
-    const reason = outage()
-    if (reason === undefined) cancel = clock.after(AGAIN_MS, look)
-    else late.resolve(problemResponse(down(reason)))
-  })
+  let mark: ReturnType<typeof store.mark> | undefined
+  let silent = 0
+  const look = (): void => {
+    const isStuck = mark !== undefined && (isRecovering() || store.isSilentSince(mark))
+    silent = isStuck ? silent + 1 : 0
+    mark = store.mark()
+    if (silent < SILENT_LOOKS) cancel = clock.after(LOOK_MS, look)
+    else late.resolve(problemResponse(down(isRecovering())))
+  }
+  let cancel = clock.after(FIRST_LOOK_MS, look)
   const first = await Promise.race([answer, late.promise])
   cancel()
   // Nobody reads it any more.
-  void answer.then((unread) => (unread === first ? undefined : unread.body?.cancel()))
+  if (silent >= SILENT_LOOKS) void answer.then((unread) => unread.body?.cancel())
   return first
 }
 
-const down = (reason: string): ServoError =>
-  new ServoError('unavailable', 'storage_unavailable', reason, {
-    hint: 'The server continues by itself once the storage answers. The request may have been recorded: check before you repeat it, or repeat it with the same key.',
-  })
+const down = (isRecovering: boolean): ServoError =>
+  new ServoError(
+    'unavailable',
+    'storage_unavailable',
+    isRecovering ? 'the state of the project cannot be written at the moment' : 'the storage does not answer',
+    {
+      hint: 'The server continues by itself once the storage answers. The request may have been recorded: check before you repeat it, or repeat it with the same key.',
+    },
+  )

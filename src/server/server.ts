@@ -39,7 +39,7 @@ import { ValueRetention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
-import { type PatienceOptions, SILENT_MS, withPatience } from './patience.ts'
+import { type PatienceOptions, withPatience } from './patience.ts'
 import { Readiness } from './readiness.ts'
 import { WatchedStore } from './watched-store.ts'
 import { declaredParts } from './workspace/declare.ts'
@@ -80,6 +80,9 @@ export interface Changed {
   readonly schedules: number
   readonly sensors: number
 }
+
+/** A store that owes an answer for so long is down. Longer than a process is ever too busy to hear it. */
+const SILENT_MS = 2_000
 
 /** Whether it is alive is answered in any case, and workers wait for work as long as they like. */
 const PATIENT = /^[^/]*\/\/[^/]*\/(?:health\/|[^?]*\/workers\/claim(?:\?|$))/
@@ -143,10 +146,8 @@ export class Server {
     const { watched } = parts
     this.#patience = {
       clock: components.clock,
-      outage: () => {
-        if (watched.silentMs >= SILENT_MS) return 'the storage does not answer'
-        return this.orchestrator.phase === 'recovering' ? 'the state of the project cannot be written at the moment' : undefined
-      },
+      store: watched,
+      isRecovering: () => this.orchestrator.phase === 'recovering',
     }
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components

@@ -46,3 +46,28 @@ test('[H7] who reads a list slowly does not make the store silent, and one that 
   await clock.advance(5_000)
   expect(watched.silentMs).toBe(0)
 })
+
+test('[H7] a store has been silent since a moment if it owed something then and answered nothing of that kind, failures included', async () => {
+  const clock = new VirtualClock()
+  let isAway = false
+  const inner = faultyStore(memoryStore(), () => (isAway ? { outcome: 'lost' } : undefined))
+  const watched = new WatchedStore(inner, () => clock.monotonic())
+  const idle = watched.mark()
+  expect(watched.isSilentSince(idle)).toBe(false)
+  isAway = true
+  await watched.store.create('a', bytes).catch(() => undefined)
+  const failing = watched.mark()
+  await watched.store.create('a', bytes).catch(() => undefined)
+  expect(watched.isSilentSince(failing)).toBe(true)
+  isAway = false
+  await watched.store.get('b')
+  expect(watched.isSilentSince(failing)).toBe(true)
+  await watched.store.create('a', bytes)
+  expect([watched.isSilentSince(failing), watched.isSilentSince(watched.mark())]).toEqual([false, false])
+  // What nobody tries again is not owed for ever.
+  isAway = true
+  await watched.store.create('c', bytes).catch(() => undefined)
+  expect(watched.isSilentSince(watched.mark())).toBe(true)
+  await clock.advance(5_000)
+  expect(watched.isSilentSince(watched.mark())).toBe(false)
+})

@@ -110,6 +110,7 @@ export class ApiTokens implements TokensApi {
 
   async #bearerOf(id: string, isProven: (record: TokenRecord) => boolean): Promise<KnownCaller> {
     const recent = await this.#recentNames()
+    this.#refreshSoon()
     // One that is not among them may have been made since, by another process.
     const names = recent?.made.has(id) ? recent : await this.#newerNames()
     const record = names.made.has(id) ? await this.#record(id) : undefined
@@ -141,6 +142,13 @@ export class ApiTokens implements TokensApi {
   async #recentNames(): Promise<TokenNames | undefined> {
     const isFresh = this.#last !== undefined && this.#options.clock.monotonic() - this.#last.at < FRESH_MS
     return isFresh ? await this.#last?.names : undefined
+  }
+
+  /** Looks again before the last listing is too old, so that those who come all the time never wait for one. */
+  #refreshSoon(): void {
+    if (this.#last === undefined || this.#next !== undefined || this.#options.clock.monotonic() - this.#last.at < PAUSE_MS) return
+    // Whoever needs it asks again, and hears of it.
+    this.#newerNames().catch(() => undefined)
   }
 
   /** A listing that begins from now on. All who want one share it, and it waits until the one before is a moment old. */
