@@ -56,7 +56,9 @@ async function post(at: string, body: object) {
 async function lags(): Promise<Map<number, number>> {
   const text = await (await fetch(`${url}/metrics`, { headers: asAdmin })).text()
   const found = text.matchAll(/^servo_event_loop_lag_seconds_bucket\{le="([^"]+)"\} (\d+)/gm)
-  return new Map([...found].map(([, bound, count]) => [bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound), Number(count)]))
+  return new Map(
+    [...found].map(([, bound, count]) => [bound === '+Inf' ? Number.POSITIVE_INFINITY : Number(bound), Number(count)]),
+  )
 }
 
 const { token } = await post('/tokens', { name: 'bench', role: 'operator' })
@@ -116,13 +118,13 @@ const p99 = late.find(([, so]) => so >= 0.99 * total)?.[0] ?? Number.POSITIVE_IN
 const errors = [...statuses].filter(([status]) => status >= 300).map(([status, times]) => `${times} × ${status}`)
 report.table('A thousand clients', [
   ['', 'requests', 'median', 'p99', 'slowest'],
-  ...([['how is a run going', pollMs] as const, ['run something', triggerMs] as const].map(([what, ms]) => [
+  ...[['how is a run going', pollMs] as const, ['run something', triggerMs] as const].map(([what, ms]) => [
     what,
     number(ms.length),
     `${number(median(ms))} ms`,
     `${number(quantile(ms, 0.99))} ms`,
     `${number(quantile(ms, 1))} ms`,
-  ])),
+  ]),
 ])
 report.note(
   `Errors: ${errors.length === 0 ? 'none' : errors.join(', ')}. Loop lag p99 at most ${number(p99 * 1_000)} ms, of ${total} looks. Processor, with workers: ${number(((cpuAfter - cpuBefore) * 100) / POLLED_MS)} % of one core.`,
@@ -171,9 +173,17 @@ report.table('How is a run going, as often as it can be answered', [
   ['', 'answers per second', 'processor per answer'],
   ['servo dev', number(ours?.perSecond ?? 0), `${number(ours?.cpuUs ?? 0)} µs`],
   ['bare node:http', number(theirs?.perSecond ?? 0), `${number(theirs?.cpuUs ?? 0)} µs`],
-  ['servo dev : bare', ratio((ours?.perSecond ?? 0) / (theirs?.perSecond ?? 1)), ratio((ours?.cpuUs ?? 0) / (theirs?.cpuUs ?? 1))],
+  [
+    'servo dev : bare',
+    ratio((ours?.perSecond ?? 0) / (theirs?.perSecond ?? 1)),
+    ratio((ours?.cpuUs ?? 0) / (theirs?.cpuUs ?? 1)),
+  ],
 ])
 for (const [name, all] of Object.entries(speeds))
-  report.samples(`${name}: answers`, '1/s', all.map(({ perSecond }) => perSecond))
+  report.samples(
+    `${name}: answers`,
+    '1/s',
+    all.map(({ perSecond }) => perSecond),
+  )
 report.finish()
 await end()

@@ -33,8 +33,7 @@ export class Asker {
     const end = this.#heard.indexOf('\r\n\r\n')
     if (end < 0) return
     const [, length] = /\r\ncontent-length: *(\d+)/i.exec(this.#heard.slice(0, end)) ?? []
-    const isWhole =
-      length === undefined ? this.#heard.endsWith('0\r\n\r\n') : this.#heard.length >= end + 4 + Number(length)
+    const isWhole = length === undefined ? this.#heard.endsWith('0\r\n\r\n') : this.#heard.length >= end + 4 + Number(length)
     if (!isWhole) return
     const status = Number(this.#heard.slice(9, 12))
     this.#heard = ''

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { type AppOptions, routesOf } from './app.ts'
 import { hookRoutes } from './hooks/hook-routes.ts'
+import { loginRoutes } from './login/login-routes.ts'
 import { probeRoutes } from './probes/probe-routes.ts'
 import { BASE } from './routing/route.ts'
 import { workerRoutes } from './worker-routes.ts'
@@ -15,6 +16,7 @@ const routes = routesOf({
   workers: workerRoutes(nothing),
   hooks: hookRoutes(nothing),
   probes: probeRoutes(nothing),
+  login: loginRoutes(nothing),
 }).filter(({ method }) => method !== 'OPTIONS')
 
 /** What the second column of a table says. */

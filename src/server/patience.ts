@@ -23,7 +23,10 @@ export interface PatienceOptions {
  * The answer, unless the storage is down: then the caller is told so within a second. What was begun goes on, because nobody can say
  * any more whether it happens.
  */
-export async function withPatience(answer: Promise<Response>, { clock, store, isRecovering }: PatienceOptions): Promise<Response> {
+export async function withPatience(
+  answer: Promise<Response>,
+  { clock, store, isRecovering }: PatienceOptions,
+): Promise<Response> {
   const late = Promise.withResolvers<Response>()
   let mark: ReturnType<typeof store.mark> | undefined
   let silent = 0

@@ -146,7 +146,8 @@ export class ApiTokens implements TokensApi {
 
   /** Looks again before the last listing is too old, so that those who come all the time never wait for one. */
   #refreshSoon(): void {
-    if (this.#last === undefined || this.#next !== undefined || this.#options.clock.monotonic() - this.#last.at < PAUSE_MS) return
+    if (this.#last === undefined || this.#next !== undefined || this.#options.clock.monotonic() - this.#last.at < PAUSE_MS)
+      return
     // Whoever needs it asks again, and hears of it.
     this.#newerNames().catch(() => undefined)
   }
