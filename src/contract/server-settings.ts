@@ -6,7 +6,7 @@ const claimValue = z.union([z.string().max(1_000), z.number(), z.boolean()])
 const claims = z.record(z.string().min(1).max(200), z.array(claimValue).min(1).max(1_000))
 
 /** Somebody whose tokens count, and what their bearers may do. */
-export const oidcIssuer = z.object({
+const oidcIssuer = z.object({
   /** As its tokens name it. Its keys are found below it. */
   issuer: z.string().max(1_000),
   /** A token must be meant for one of these. */
@@ -21,7 +21,7 @@ export type OidcIssuer = z.infer<typeof oidcIssuer>
 const count = z.number().int().min(1).max(1_000_000)
 
 /** How much a server takes on before it refuses; absent for what it takes on by default. */
-export const serverLimits = z.object({
+const serverLimits = z.object({
   /** Requests of one caller. */
   requests_per_second: count.optional(),
   /** Requests of one address that bring no token that counts. */

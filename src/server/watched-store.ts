@@ -4,7 +4,7 @@ import type { ObjectStore } from '../ports/object-store.ts'
 type Kind = 'read' | 'write'
 
 /** How much a store had answered at some moment, and whether it owed something. */
-export type Mark = Readonly<Record<Kind, { readonly answers: number; readonly isOwing: boolean }>>
+type Mark = Readonly<Record<Kind, { readonly answers: number; readonly isOwing: boolean }>>
 
 /** What failed is tried again before so much time has passed. */
 const TRIED_AGAIN_MS = 5_000

@@ -9,7 +9,7 @@ import { clientOf } from '../access/client.ts'
 import { Buckets } from './buckets.ts'
 
 /** What a server takes on if its project says nothing. */
-export const defaultLimits = {
+const defaultLimits = {
   /** Two thousand clients that ask once a second may share a token. */
   requests_per_second: 2_000,
   /** Programs that watch a server ask a few times a second. */

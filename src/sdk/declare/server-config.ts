@@ -6,7 +6,7 @@ import { show } from '../invalid.ts'
 import { checkOptionNames } from '../option-names.ts'
 
 /** Claims that a token must all have. A list names several values, of which one is enough; a claim that is a list must contain one. */
-export type Claims = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
+type Claims = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
 type ClaimValue = string | number | boolean
 
 /** An issuer of OpenID Connect whose tokens count. */

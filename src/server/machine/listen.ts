@@ -16,7 +16,7 @@ export interface Binding {
 
 export const LOOPBACK_HOST = '127.0.0.1'
 /** The address by which other machines reach the server. */
-export const PUBLIC_URL = 'SERVO_PUBLIC_URL'
+const PUBLIC_URL = 'SERVO_PUBLIC_URL'
 
 /** Slower senders keep a connection that others could use. */
 const REQUEST_TIMEOUT_MS = 30 * SECOND_MS
