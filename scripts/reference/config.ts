@@ -4,8 +4,8 @@ import { timingBounds } from '../../src/sdk/declare/config.ts'
 import { sources } from './errors.ts'
 import { code, page, table } from './markdown.ts'
 
-const declarations = ['config', 'server-config']
-  .map((name) => fs.readFileSync(path.resolve(import.meta.dirname, `../../src/sdk/declare/${name}.ts`), 'utf8'))
+const declarations = ['declare/config', 'server-config']
+  .map((name) => fs.readFileSync(path.resolve(import.meta.dirname, `../../src/sdk/${name}.ts`), 'utf8'))
   .join('\n')
 
 interface Field {
@@ -110,7 +110,7 @@ export function configPage(): string {
     '### server.oidc',
     fieldTable('Oidc'),
     '### server.limits',
-    fieldTable('Limits'),
+    fieldTable('LimitsConfig'),
     '## Environment variables',
     'Servo reads these from the environment, then from `.env.local` and `.env` in the project folder. The first that sets a variable counts.',
     table(

@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net'
 import type { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
 import type { Access } from './access/access.ts'
-import { clientOf, noteClient } from './access/client.ts'
+import { callingClient, noteClient } from './access/client.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
 import { type OwnNames, refuseStrangers } from './access/strangers.ts'
 import { assetRoutes } from './asset-routes.ts'
@@ -10,7 +10,7 @@ import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
-import type { Limits } from './limits/limits.ts'
+import type { RequestLimits } from './limits/limits.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
 import { retentionRoutes } from './retention-routes.ts'
@@ -34,7 +34,7 @@ export interface AppOptions extends WorkspaceApi {
   /** Proxies that are believed what they say of callers. */
   readonly proxies?: (() => BlockList | undefined) | undefined
   /** How much is taken on at a time; anything if absent. */
-  readonly limits?: Limits
+  readonly limits?: RequestLimits
   /** Routes by which browsers sign in. */
   readonly login?: readonly Route[]
   /** Differs with every start of the server. */
@@ -93,9 +93,9 @@ export function localApp(options: AppOptions): Hono {
     try {
       // A link on a page of another site may lead to a page of ours.
       const isPage = c.req.path === '/login' && c.req.header('sec-fetch-mode') === 'navigate'
-      refuseStrangers(c.req.raw.headers, clientOf(c.req.raw), own(), { isPage })
+      refuseStrangers(c.req.raw.headers, callingClient(c.req.raw), own(), { isPage })
     } catch (error) {
-      refused?.notice(error, 'by Host or Origin', clientOf(c.req.raw).address)
+      refused?.notice(error, 'by Host or Origin', callingClient(c.req.raw).address)
       throw error
     }
     await next()
@@ -106,7 +106,7 @@ export function localApp(options: AppOptions): Hono {
     {
       access,
       limits,
-      onFailed: (error, route, request) => refused?.notice(error, route, clientOf(request).address),
+      onFailed: (error, route, request) => refused?.notice(error, route, callingClient(request).address),
     },
   )
   return app

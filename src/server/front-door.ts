@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net'
 import type { Access } from '../api/access/access.ts'
 import type { OwnNames } from '../api/access/strangers.ts'
-import { Limits } from '../api/limits/limits.ts'
+import { RequestLimits } from '../api/limits/limits.ts'
 import { LoginLinks } from '../api/login/login-links.ts'
 import { loginRoutes } from '../api/login/login-routes.ts'
 import { Sessions } from '../api/login/sessions.ts'
@@ -33,7 +33,7 @@ const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
 export class FrontDoor {
   readonly tokens: ApiTokens
   readonly access: Access
-  readonly limits: Limits
+  readonly limits: RequestLimits
   /** Routes by which browsers sign in. */
   readonly login: readonly Route[]
   readonly own: OwnNames
@@ -47,7 +47,7 @@ export class FrontDoor {
     const sessions = new Sessions({ secret: secrets.api_token, clock, random, tokens, oidc })
     this.tokens = tokens
     this.#oidc = oidc
-    this.limits = new Limits(clock)
+    this.limits = new RequestLimits(clock)
     const access = tokenAccess(secrets.api_token, tokens, { oidc, sessions })
     this.access = access
     this.login = loginRoutes({ access, sessions, links: new LoginLinks(clock, random), clock })

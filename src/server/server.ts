@@ -1,10 +1,7 @@
-import type { Hono } from 'hono'
 import { RefusedCalls } from '../api/access/refused-calls.ts'
 import { type AppOptions, localApp, routesOf } from '../api/app.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
-import { routeOf } from '../api/probes/route-templates.ts'
-import { logged, problemResponse } from '../api/problem.ts'
 import type { Route } from '../api/routing/route.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
@@ -23,6 +20,7 @@ import { newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
+import { Answering } from './answering.ts'
 import type { Components } from './components.ts'
 import { FrontDoor, type Reach } from './front-door.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
@@ -39,7 +37,6 @@ import { ValueRetention } from './leader/retention/retention.ts'
 import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
-import { type PatienceOptions, withPatience } from './patience.ts'
 import { Readiness } from './readiness.ts'
 import { WatchedStore } from './watched-store.ts'
 import { declaredParts } from './workspace/declare.ts'
@@ -84,9 +81,6 @@ export interface Changed {
 /** A store that owes an answer for so long is down. Longer than a process is ever too busy to hear it. */
 const SILENT_MS = 2_000
 
-/** Whether it is alive is answered in any case, and workers wait for work as long as they like. */
-const PATIENT = /^[^/]*\/\/[^/]*\/(?:health\/|[^?]*\/workers\/claim(?:\?|$))/
-
 /**
  * A server without the machine it runs on: the leader, the workspace that answers questions and takes commands, and the routes
  * to both. It opens no port, starts no process and sets timers only by its clock, so a test can run it on virtual time.
@@ -109,15 +103,11 @@ export class Server {
   readonly #lease: HeldLease
   readonly #workers: HeldWorkers
   readonly #remoteWorkers: RemoteWorkers
-  readonly #app: Hono
+  readonly #answering: Answering
   readonly #automation: boolean
-  readonly #onTrouble: ServerOptions['onTrouble']
   readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
   readonly #metrics: ServerMetrics
-  readonly #patience: PatienceOptions
-  #answering = 0
-  #isLeaving = false
   #isProjectLoaded = false
   #isDraining = false
   #url: string | undefined
@@ -144,11 +134,6 @@ export class Server {
     this.#retention = parts.retention
     this.#metrics = parts.metrics
     const { watched } = parts
-    this.#patience = {
-      clock: components.clock,
-      store: watched,
-      isRecovering: () => this.orchestrator.phase === 'recovering',
-    }
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components
     // A command that leads for a while is over before a disk is full.
@@ -159,7 +144,6 @@ export class Server {
     const { logs, remote } = parts.orchestrator
     const known = knowledgeOf(components, parts.orchestrator)
     const { environment = {}, onTrouble } = parts.options
-    this.#onTrouble = onTrouble
     this.refused = new RefusedCalls(components.clock, (error) => onTrouble?.(error))
     this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
     this.api = workspaceApi(known, {
@@ -200,7 +184,9 @@ export class Server {
       probes: probeRoutes({ unready: () => readiness.unready(), metrics: () => this.#metrics.registry.text() }),
     }
     this.routes = routesOf(options)
-    this.#app = localApp(options)
+    const { orchestrator, metrics } = parts
+    const { clock } = components
+    this.#answering = new Answering({ app: localApp(options), clock, store: watched, orchestrator, lease, metrics, onTrouble })
   }
 
   static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
@@ -278,37 +264,8 @@ export class Server {
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
-  readonly fetch = async (request: Request, env?: object): Promise<Response> => {
-    const answer = await this.#answer(request, env)
-    this.#metrics.answered(request.method, routeOf(request), answer.status)
-    return answer
-  }
-
-  async #answer(request: Request, env: object | undefined): Promise<Response> {
-    if (this.#isLeaving) return problemResponse(leaving())
-    this.#answering += 1
-    try {
-      const answer = this.#carryOut(request, env)
-      return PATIENT.test(request.url) ? await answer : await withPatience(answer, this.#patience)
-    } finally {
-      this.#answering -= 1
-    }
-  }
-
-  async #carryOut(request: Request, env: object | undefined): Promise<Response> {
-    try {
-      const answer = await this.#app.fetch(request, env)
-      const { pathname } = new URL(request.url)
-      // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
-      if (request.method === 'GET' && pathname.startsWith('/api/')) await this.orchestrator.durable()
-      // Whether this process leads is part of that answer.
-      if (pathname === '/health/ready' || (await leads(this.#lease))) return answer
-      return problemResponse(/^\/(?:hooks|pubsub)\//.test(pathname) ? elsewhere() : lostLead(this.#lease))
-    } catch (error) {
-      const trouble = logged(request, error)
-      if (trouble !== undefined) this.#onTrouble?.(trouble)
-      return problemResponse(error)
-    }
+  get fetch(): Answering['fetch'] {
+    return this.#answering.fetch
   }
 
   /**
@@ -324,9 +281,7 @@ export class Server {
 
   /** Refuses new requests, and waits a short while until the others are answered. */
   async leave(graceMs: number): Promise<void> {
-    this.#isLeaving = true
-    const { clock } = this.#components
-    for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
+    await this.#answering.leave(graceMs)
   }
 
   /** Remote workers reach this server at this address from now on. */
@@ -373,12 +328,3 @@ function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () =
   const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
   return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
 }
-
-/** Senders of messages may never try again after a 4xx. */
-const elsewhere = (): ServoError =>
-  new ServoError('unavailable', 'deposed', 'another process leads this workspace', {
-    hint: 'Send the message again. If it was accepted, it is recognized.',
-  })
-
-const leaving = (): ServoError =>
-  new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })

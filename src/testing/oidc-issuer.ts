@@ -8,7 +8,7 @@ interface SignOptions {
 }
 
 /** An issuer of OpenID Connect on a port of this machine. */
-export class OidcIssuer {
+export class TestIssuer {
   readonly #server
   #pair: GenerateKeyPairResult
   #kid = 'k1'
@@ -32,8 +32,8 @@ export class OidcIssuer {
     })
   }
 
-  static async open(): Promise<OidcIssuer> {
-    const issuer = new OidcIssuer(await generateKeyPair('RS256', { extractable: true }))
+  static async open(): Promise<TestIssuer> {
+    const issuer = new TestIssuer(await generateKeyPair('RS256', { extractable: true }))
     await new Promise<void>((resolve) => issuer.#server.listen(0, '127.0.0.1', resolve))
     const address = issuer.#server.address()
     issuer.#url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`

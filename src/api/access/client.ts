@@ -23,7 +23,7 @@ export const noteClient =
   }
 
 /** Where a request comes from. */
-export const clientOf = (request: Request): Client =>
+export const callingClient = (request: Request): Client =>
   clients.get(request) ?? { address: '', protocol: 'http', host: request.headers.get('host') ?? '' }
 
 export function readClient(headers: Headers, peer: string, proxies: BlockList | undefined): Client {

@@ -8,15 +8,15 @@ import { BASE, openRoute, route } from '../routing/route.ts'
 import { addRoutes, emptyRouter } from '../routing/router.ts'
 import { tokenAccess } from '../tokens/token-access.ts'
 import { Buckets } from './buckets.ts'
-import { Limits } from './limits.ts'
+import { RequestLimits } from './limits.ts'
 
 let clock: VirtualClock
-let limits: Limits
+let limits: RequestLimits
 let open: PromiseWithResolvers<void>[]
 let asked: number
 beforeEach(() => {
   clock = new VirtualClock()
-  limits = new Limits(clock)
+  limits = new RequestLimits(clock)
   open = []
   asked = 0
 })

@@ -5,7 +5,7 @@ import { sha256 } from '../../lib/hash.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { Access, Caller } from '../access/access.ts'
-import { clientOf } from '../access/client.ts'
+import { callingClient } from '../access/client.ts'
 import { Buckets } from './buckets.ts'
 
 /** What a server takes on if its project says nothing. */
@@ -31,7 +31,7 @@ const MAX_KNOWN = 10_000
 export type Weight = 'request' | 'wait' | 'nothing'
 
 /** How much a server takes on at a time. What is beyond is refused at once, and costs no memory. */
-export class Limits {
+export class RequestLimits {
   readonly #clock: Pick<AlarmClock, 'monotonic'>
   #limits: TakenOn = defaultLimits
   readonly #callers = new Buckets(sizeOf(defaultLimits.requests_per_second))
@@ -44,7 +44,7 @@ export class Limits {
     this.#clock = clock
   }
 
-  /** Limits of a project, where it sets them. */
+  /** RequestLimits of a project, where it sets them. */
   use(limits: ServerLimits): void {
     const set = Object.entries(limits).filter(([, value]) => value !== undefined)
     this.#limits = { ...defaultLimits, ...Object.fromEntries(set) }
@@ -80,7 +80,7 @@ export class Limits {
     return {
       callerOf: async (request) => {
         const { headers } = request
-        const { address } = clientOf(request)
+        const { address } = callingClient(request)
         const proof = sha256(headers.get('authorization') ?? headers.get('cookie') ?? '')
         if (!this.#known.has(proof)) this.#checkStranger(address)
         try {
@@ -101,7 +101,7 @@ export class Limits {
 
   /** Counts a request that anybody may make. */
   open(request: Request): void {
-    const { address } = clientOf(request)
+    const { address } = callingClient(request)
     this.#checkStranger(address)
     this.#countStranger(address)
   }

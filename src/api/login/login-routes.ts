@@ -3,7 +3,7 @@ import { ServoError } from '../../lib/error.ts'
 import { MINUTE_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { type Bearers, type Caller, type KnownCaller, unauthenticated } from '../access/access.ts'
-import { clientOf } from '../access/client.ts'
+import { callingClient } from '../access/client.ts'
 import { permits } from '../access/roles.ts'
 import { Buckets } from '../limits/buckets.ts'
 import { tooManyRequests } from '../limits/limits.ts'
@@ -42,7 +42,7 @@ export function loginRoutes({ access, sessions, links, clock }: LoginRoutesOptio
       path: '/auth/login',
       body: loginBody,
       handle: async ({ body: { token, code }, request }) => {
-        const waitMs = attempts.take(clientOf(request).address, clock.monotonic())
+        const waitMs = attempts.take(callingClient(request).address, clock.monotonic())
         if (waitMs > 0) throw tooManyRequests('too many attempts to sign in', waitMs)
         const caller = code === undefined ? await bearerOf(access, token, request) : links.take(code)
         if (!permits(caller.role, 'viewer')) throw onlyWorks(caller)

@@ -3,7 +3,7 @@ import { hmacSha256, sha256 } from '../../lib/hash.ts'
 import { HOUR_MS, SECOND_MS, toIso } from '../../lib/time.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type Caller, type Credential, type KnownCaller, unauthenticated } from '../access/access.ts'
-import { clientOf } from '../access/client.ts'
+import { callingClient } from '../access/client.ts'
 import { forbidden } from '../access/strangers.ts'
 
 export interface SessionsOptions {
@@ -100,7 +100,7 @@ export class Sessions {
   #given(request: Request): string | undefined {
     const cookies = request.headers.get('cookie')
     if (cookies === null) return undefined
-    const names = clientOf(request).protocol === 'https' ? [`__Host-${this.#name}`] : [`__Host-${this.#name}`, this.#name]
+    const names = callingClient(request).protocol === 'https' ? [`__Host-${this.#name}`] : [`__Host-${this.#name}`, this.#name]
     for (const name of names) {
       const found = cookies.split(';').find((each) => each.trimStart().startsWith(`${name}=`))
       if (found !== undefined) return found.trim().slice(name.length + 1)
@@ -127,7 +127,7 @@ export class Sessions {
   }
 
   #cookie(value: string, ageSec: number, request: Request): string {
-    const isSafe = clientOf(request).protocol === 'https' || request.headers.get('origin')?.startsWith('https:')
+    const isSafe = callingClient(request).protocol === 'https' || request.headers.get('origin')?.startsWith('https:')
     const name = isSafe ? `__Host-${this.#name}` : this.#name
     return `${name}=${value}; Path=/; Max-Age=${ageSec}; HttpOnly; SameSite=Strict${isSafe ? '; Secure' : ''}`
   }

@@ -2,16 +2,16 @@ import { exportSPKI, generateKeyPair, type JWTPayload, UnsecuredJWT } from 'jose
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { OidcIssuer as Settings } from '../../contract/server-settings.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
-import { OidcIssuer } from '../../testing/oidc-issuer.ts'
+import { TestIssuer } from '../../testing/oidc-issuer.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { OidcTokens } from './oidc-tokens.ts'
 
-let issuer: OidcIssuer
+let issuer: TestIssuer
 let clock: VirtualClock
 let tokens: OidcTokens
 let troubles: unknown[]
 beforeEach(async () => {
-  issuer = await OidcIssuer.open()
+  issuer = await TestIssuer.open()
   clock = new VirtualClock(Date.UTC(2026, 0, 1))
   troubles = []
   tokens = new OidcTokens({ clock, onTrouble: (error) => troubles.push(error) })

@@ -6,7 +6,7 @@ import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { dispatchId, queueSafeId } from '../../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { HOUR_MS } from '../../lib/time.ts'
-import { OidcIssuer } from '../../testing/oidc-issuer.ts'
+import { TestIssuer } from '../../testing/oidc-issuer.ts'
 import { seededBytes } from '../../testing/seeded-bytes.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { RefusedCalls } from '../access/refused-calls.ts'
@@ -238,8 +238,8 @@ beforeAll(async () => {
   await clock.advance(HOUR_MS / 2)
 })
 
-let issuer: OidcIssuer | undefined
-let otherIssuer: OidcIssuer | undefined
+let issuer: TestIssuer | undefined
+let otherIssuer: TestIssuer | undefined
 afterAll(() => {
   issuer?.close()
   otherIssuer?.close()
@@ -247,8 +247,8 @@ afterAll(() => {
 
 /** Tokens of an issuer, and cookies, of each role and of those whom nobody lets in. */
 async function makeOtherProofs(): Promise<void> {
-  issuer = await OidcIssuer.open()
-  otherIssuer = await OidcIssuer.open()
+  issuer = await TestIssuer.open()
+  otherIssuer = await TestIssuer.open()
   const byRole = Object.fromEntries(roles.map((role) => [role, { groups: [role] }]))
   oidc.use([{ issuer: issuer.url, audience: ['servo'], roles: byRole, actor: 'sub' }])
   const nowSec = clock.now() / 1_000

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import { Hono } from 'hono'
 import { ServoError } from '../../lib/error.ts'
 import { type Access, NO_ACCESS } from '../access/access.ts'
-import type { Limits, Weight } from '../limits/limits.ts'
+import type { RequestLimits, Weight } from '../limits/limits.ts'
 import { problemResponse } from '../problem.ts'
 import type { Route } from './route.ts'
 
@@ -22,7 +22,7 @@ export interface RouterOptions {
   /** Called with the error of a call that failed, and the method and path that its route declares. */
   readonly onFailed?: (error: unknown, route: string, request: Request) => void
   /** How much is taken on at a time; anything if absent. */
-  readonly limits?: Limits | undefined
+  readonly limits?: RequestLimits | undefined
 }
 
 /** Answers of these kinds are sent bit by bit. */
@@ -68,7 +68,7 @@ const weightOf = ({ path, waits }: Route): Weight => (path.startsWith('/health/'
 
 const isStream = ({ headers }: Response): boolean => STREAMS.includes(headers.get('content-type') ?? '')
 
-async function countStream(limits: Limits, env: unknown, { body }: Response): Promise<void> {
+async function countStream(limits: RequestLimits, env: unknown, { body }: Response): Promise<void> {
   try {
     limits.stream(((env ?? {}) as { outgoing?: ServerResponse }).outgoing)
   } catch (error) {

@@ -4,7 +4,7 @@ import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
 import { checkKeep, type Keep } from './keep.ts'
-import { checkServer, type ServerConfig } from './server-config.ts'
+import { checkServer, type ServerConfig } from '../server-config.ts'
 
 export type StorageConfig =
   | { readonly type: 'local'; readonly dir: string }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { OidcIssuer } from '../../../src/testing/oidc-issuer.ts'
+import { TestIssuer } from '../../../src/testing/oidc-issuer.ts'
 import { projectOf, TestProject } from '../support/project.ts'
 import { type Servo, servo } from '../support/servo.ts'
 
@@ -21,12 +21,12 @@ export default defineConfig({
 `
 const PUBLIC = { SERVO_PUBLIC_URL: 'https://servo.example' }
 
-let issuer: OidcIssuer
+let issuer: TestIssuer
 let project: TestProject
 let server: Servo
 let url: string
 beforeAll(async () => {
-  issuer = await OidcIssuer.open()
+  issuer = await TestIssuer.open()
   project = new TestProject({ 'assets/a.ts': ASSETS, 'servo.config.ts': configOf(issuer.url) })
   server = project.begin(['start', '--port', '0', '--host', '0.0.0.0', '--trusted-proxy', '127.0.0.9'], PUBLIC)
   await server.says(/"message":"server ready"/)

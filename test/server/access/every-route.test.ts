@@ -1,10 +1,10 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
-import { BASE } from '../../src/api/routing/route.ts'
-import { Led } from './led.ts'
+import { BASE } from '../../../src/api/routing/route.ts'
+import { Led } from '../led.ts'
 
-const ENTRIES = path.resolve(import.meta.dirname, '../../src/api/routing/every-route.test.ts')
+const ENTRIES = path.resolve(import.meta.dirname, '../../../src/api/routing/every-route.test.ts')
 
 test('[U1] every route of a whole server has an entry in the test that calls each with every kind of token, and needs what that says', async () => {
   const led = await Led.open({ assets: [] })

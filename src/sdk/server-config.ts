@@ -1,9 +1,9 @@
-import { type Role, roles } from '../../contract/roles.ts'
-import { isObject } from '../../lib/is-object.ts'
-import { isSafeUrl } from '../../lib/safe-url.ts'
-import { type Bounds, type Duration, durationWithin } from '../duration.ts'
-import { show } from '../invalid.ts'
-import { checkOptionNames } from '../option-names.ts'
+import { type Role, roles } from '../contract/roles.ts'
+import { isObject } from '../lib/is-object.ts'
+import { isSafeUrl } from '../lib/safe-url.ts'
+import { type Bounds, type Duration, durationWithin } from './duration.ts'
+import { show } from './invalid.ts'
+import { checkOptionNames } from './option-names.ts'
 
 /** Claims that a token must all have. A list names several values, of which one is enough; a claim that is a list must contain one. */
 type Claims = Readonly<Record<string, ClaimValue | readonly ClaimValue[]>>
@@ -22,7 +22,7 @@ export interface Oidc {
 }
 
 /** How much the server takes on before it refuses. */
-export interface Limits {
+export interface LimitsConfig {
   /** Requests of one caller. Default: 2000; twice as many at once. */
   requestsPerSecond?: number
   /** Requests of one address without a token that counts. Default: 50. */
@@ -40,7 +40,7 @@ export interface Limits {
 export interface ServerConfig {
   /** Issuers whose tokens count besides API tokens. */
   oidc?: Oidc | readonly Oidc[]
-  limits?: Limits
+  limits?: LimitsConfig
 }
 
 type Refuse = (what: string, hint: string) => never
@@ -108,7 +108,7 @@ function checkClaims(issuer: string, role: string, claims: Claims | 'everyone', 
   }
 }
 
-function checkLimits(limits: Limits | undefined, refuse: Refuse): void {
+function checkLimits(limits: LimitsConfig | undefined, refuse: Refuse): void {
   if (limits === undefined) return
   if (isOther(limits)) refuse(`\`server.limits\` cannot be ${show(limits)}`, 'Write limits: { requestsPerSecond: 100 }.')
   checkOptionNames('`server.limits`', limits, [...Object.keys(counts), 'requestTimeout'])
