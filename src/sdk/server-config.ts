@@ -1,6 +1,7 @@
 import { type Role, roles } from '../contract/roles.ts'
 import { isObject } from '../lib/is-object.ts'
 import { isSafeUrl } from '../lib/safe-url.ts'
+import { withoutUndefined } from '../lib/without-undefined.ts'
 import { type Bounds, type Duration, durationWithin } from './duration.ts'
 import { show } from './invalid.ts'
 import { checkOptionNames } from './option-names.ts'
@@ -51,14 +52,13 @@ const timeoutBounds: Bounds = { least: '100ms', most: '1h' }
 const MAX_LIMIT = 1_000_000
 const MAX_ISSUERS = 10
 
-/** The name of each limit on the wire. */
-const counts = {
-  requestsPerSecond: 'requests_per_second',
-  refusedPerSecond: 'refused_per_second',
-  requestsInFlight: 'requests_in_flight',
-  streams: 'streams',
-  connections: 'connections',
-} as const
+const counts: readonly (keyof LimitsConfig)[] = [
+  'requestsPerSecond',
+  'refusedPerSecond',
+  'requestsInFlight',
+  'streams',
+  'connections',
+]
 
 /** Refuses a server that could not be what its author means. */
 export function checkServer(server: ServerConfig | undefined, refuse: Refuse): void {
@@ -111,7 +111,7 @@ function checkClaims(issuer: string, role: string, claims: Claims | 'everyone', 
 function checkLimits(limits: LimitsConfig | undefined, refuse: Refuse): void {
   if (limits === undefined) return
   if (isOther(limits)) refuse(`\`server.limits\` cannot be ${show(limits)}`, 'Write limits: { requestsPerSecond: 100 }.')
-  checkOptionNames('`server.limits`', limits, [...Object.keys(counts), 'requestTimeout'])
+  checkOptionNames('`server.limits`', limits, [...counts, 'requestTimeout'])
   const { requestTimeout, ...numbers } = limits
   for (const [name, value] of Object.entries(numbers))
     if (value !== undefined && !(Number.isInteger(value) && value >= 1 && value <= MAX_LIMIT))
@@ -134,12 +134,13 @@ export function describeServer(server: ServerConfig) {
       ...(actor !== undefined && { actor }),
     })),
     limits: {
-      ...Object.fromEntries(
-        Object.entries(counts).flatMap(([name, wire]) => {
-          const value = numbers[name as keyof typeof counts]
-          return value === undefined ? [] : [[wire, value]]
-        }),
-      ),
+      ...withoutUndefined({
+        requests_per_second: numbers.requestsPerSecond,
+        refused_per_second: numbers.refusedPerSecond,
+        requests_in_flight: numbers.requestsInFlight,
+        streams: numbers.streams,
+        connections: numbers.connections,
+      }),
       ...(requestTimeout !== undefined && {
         request_timeout_ms: durationWithin(requestTimeout, timeoutBounds, '`server.limits.requestTimeout`'),
       }),

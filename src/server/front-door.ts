@@ -37,7 +37,8 @@ export class FrontDoor {
   /** Routes by which browsers sign in. */
   readonly login: readonly Route[]
   readonly own: OwnNames
-  readonly proxies: BlockList | undefined
+  /** Where the server is reached from. */
+  readonly reach: Reach
   readonly #oidc: OidcTokens
 
   constructor({ components, secrets, reach, onTrouble }: FrontDoorOptions) {
@@ -52,7 +53,7 @@ export class FrontDoor {
     this.access = access
     this.login = loginRoutes({ access, sessions, links: new LoginLinks(clock, random), clock })
     this.own = { hosts: LOOPBACK, publicUrl: reach.publicUrl, byAddress: reach.byAddress }
-    this.proxies = reach.proxies
+    this.reach = reach
   }
 
   /** Follows what the project says from now on. */

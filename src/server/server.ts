@@ -14,11 +14,9 @@ import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.ta
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
 import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
-import { checkLeads, leads, lostLead } from '../engine/ledger/leading.ts'
-import { ServoError } from '../lib/error.ts'
+import { checkLeads, leads } from '../engine/ledger/leading.ts'
 import { newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
-import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import { Answering } from './answering.ts'
 import type { Components } from './components.ts'
@@ -100,7 +98,6 @@ export class Server {
   /** Every route that it answers. */
   readonly routes: readonly Route[]
   readonly #components: Components
-  readonly #lease: HeldLease
   readonly #workers: HeldWorkers
   readonly #remoteWorkers: RemoteWorkers
   readonly #answering: Answering
@@ -126,7 +123,6 @@ export class Server {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
     this.#automation = parts.options.automation ?? false
-    this.#lease = lease
     this.#workers = parts.workers
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
@@ -166,7 +162,7 @@ export class Server {
       isDraining: () => this.#isDraining,
     })
     this.door = new FrontDoor({ components, secrets, reach: parts.options.reach ?? {}, onTrouble })
-    const { access, tokens, limits, login, own, proxies } = this.door
+    const { access, tokens, limits, login, own, reach } = this.door
     const options: AppOptions = {
       ...this.api,
       access,
@@ -176,7 +172,7 @@ export class Server {
       refused: this.refused,
       instance,
       own: () => own,
-      proxies: () => proxies,
+      proxies: () => reach.proxies,
       onTrouble,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,

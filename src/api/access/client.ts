@@ -1,6 +1,6 @@
-import type { IncomingMessage } from 'node:http'
 import { type BlockList, isIPv4, isIPv6 } from 'node:net'
 import type { MiddlewareHandler } from 'hono'
+import { connectionOf } from './connection.ts'
 
 /** Where a request comes from, and how its sender sees this server. */
 export interface Client {
@@ -17,7 +17,7 @@ const clients = new WeakMap<Request, Client>()
 export const noteClient =
   (proxies: () => BlockList | undefined): MiddlewareHandler =>
   async (c, next) => {
-    const { incoming } = (c.env ?? {}) as { incoming?: IncomingMessage }
+    const { incoming } = connectionOf(c)
     clients.set(c.req.raw, readClient(c.req.raw.headers, incoming?.socket.remoteAddress ?? '', proxies()))
     await next()
   }

@@ -159,6 +159,6 @@ export const tooManyRequests = (message: string, waitMs: number): ServoError =>
   })
 
 const tooBusy = (what: string, limit: number): ServoError =>
-  new ServoError('unavailable', 'too_busy', `this server has ${limit} ${what} under way, as many as it takes on`, {
+  new ServoError('unavailable', 'too_busy', `this server has ${limit} ${what} under way, and takes on no more`, {
     hint: 'Nothing was done. Try again.',
   })

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import { MINUTE_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
@@ -66,11 +67,18 @@ export function loginRoutes({ access, sessions, links, clock }: LoginRoutesOptio
       path: '/auth/links',
       needs: 'viewer',
       statuses: [201],
-      // Everybody whom the router lets in was looked up.
-      handle: ({ by }) => answer(links.make(by as KnownCaller), 201, NO_STORE),
+      handle: ({ by }) => answer(links.make(known(by)), 201, NO_STORE),
     }),
   ]
 }
+
+/** Everybody whom the router of a server lets in was looked up. */
+function known(caller: Caller): KnownCaller {
+  assert(isKnown(caller), `${caller.name} has no token`)
+  return caller
+}
+
+const isKnown = (caller: Caller): caller is KnownCaller => 'credential' in caller
 
 async function bearerOf(access: Bearers, token: string | undefined, request: Request): Promise<KnownCaller> {
   if (token === undefined) throw unauthenticated('the request has no token', 'Send { "token": "…" }.')

@@ -1,9 +1,11 @@
 import { timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
 import { hmacSha256, sha256 } from '../../lib/hash.ts'
 import { HOUR_MS, SECOND_MS, toIso } from '../../lib/time.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { type Caller, type Credential, type KnownCaller, unauthenticated } from '../access/access.ts'
 import { callingClient } from '../access/client.ts'
+import { roles } from '../access/roles.ts'
 import { forbidden } from '../access/strangers.ts'
 
 export interface SessionsOptions {
@@ -29,12 +31,24 @@ const MAX_LENGTH = 4_096
  */
 export const CSRF_HEADER = 'x-servo-csrf'
 
-interface Session {
-  readonly id: string
-  readonly name: string
-  readonly credential: Credential
-  readonly expires_at: number
-}
+const session = z.object({
+  id: z.string(),
+  name: z.string(),
+  credential: z.discriminatedUnion('kind', [
+    z.object({ kind: z.literal('machine') }),
+    z.object({ kind: z.literal('token'), id: z.string() }),
+    z.object({
+      kind: z.literal('oidc'),
+      issuer: z.string(),
+      version: z.string(),
+      name: z.string(),
+      role: z.enum(roles),
+      until: z.number(),
+    }),
+  ]),
+  expires_at: z.number(),
+})
+type Session = z.infer<typeof session>
 
 export interface OpenedSession {
   readonly cookie: string
@@ -80,18 +94,18 @@ export class Sessions {
     const given = this.#given(request)
     if (given !== undefined) {
       refuseForged(request)
-      const session = this.#verified(given)
-      if (session !== undefined) this.#forget(session.id)
+      const ended = this.#verified(given)
+      if (ended !== undefined) this.#forget(ended.id)
     }
     return this.#cookie('', 0, request)
   }
 
   async #callerOf(given: string, request: Request): Promise<KnownCaller> {
     if (request.method !== 'GET' && request.method !== 'HEAD') refuseForged(request)
-    const session = this.#verified(given)
-    if (session === undefined || this.#ended.has(session.id) || session.expires_at <= this.#options.clock.now())
+    const found = this.#verified(given)
+    if (found === undefined || this.#ended.has(found.id) || found.expires_at <= this.#options.clock.now())
       throw unauthenticated('the browser is no longer signed in', 'Sign in again at /login.')
-    const { credential, name } = session
+    const { credential, name } = found
     if (credential.kind === 'token') return await this.#options.tokens.recall(credential.id)
     if (credential.kind === 'oidc') return { ...this.#options.oidc.recall(credential), credential }
     return { name, role: 'admin', credential }
@@ -112,8 +126,8 @@ export class Sessions {
     const [body = '', signature = '', ...rest] = given.length > MAX_LENGTH ? [] : given.split('.')
     const [a, b] = [Buffer.from(signature), Buffer.from(this.#signature(body))]
     if (rest.length > 0 || a.length !== b.length || !timingSafeEqual(a, b)) return undefined
-    // Nobody else can have made it.
-    return JSON.parse(Buffer.from(body, 'base64url').toString()) as Session
+    // Nobody else can have made it, but perhaps an earlier version.
+    return session.safeParse(JSON.parse(Buffer.from(body, 'base64url').toString())).data
   }
 
   #signature(body: string): string {

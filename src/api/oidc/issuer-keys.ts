@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { isSafeUrl } from '../../lib/safe-url.ts'
+import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { FetchedKeys, type PublicKeys, type PublishedKey } from '../keys/fetched-keys.ts'
 
@@ -17,6 +18,10 @@ const published = z.object({
   use: z.literal('sig').optional(),
   alg: z.string().optional(),
   crv: z.string().optional(),
+  n: z.string().optional(),
+  e: z.string().optional(),
+  x: z.string().optional(),
+  y: z.string().optional(),
 })
 
 /** The algorithms with a public and a private key that issuers use. A secret that both sides know would let anybody sign who can verify. */
@@ -56,7 +61,7 @@ async function importKeys(answer: unknown): Promise<Map<string, PublishedKey>> {
     const alg = data.alg ?? usualAlgorithm[data.kty === 'RSA' ? 'RSA' : `${data.kty} ${data.crv}`]
     if (alg === undefined || !algorithms.includes(alg)) continue
     // A key that cannot be read keeps no other from counting.
-    const key = await importJWK(each as Parameters<typeof importJWK>[0], alg).catch(() => undefined)
+    const key = await importJWK(withoutUndefined(data), alg).catch(() => undefined)
     if (key !== undefined && 'type' in key && key.type === 'public') keys.set(data.kid, { key, alg })
   }
   return keys

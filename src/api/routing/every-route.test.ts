@@ -6,7 +6,7 @@ import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { dispatchId, queueSafeId } from '../../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { HOUR_MS } from '../../lib/time.ts'
-import { TestIssuer } from '../../testing/oidc-issuer.ts'
+import { otherProofs, proofOf } from '../../testing/other-proofs.ts'
 import { seededBytes } from '../../testing/seeded-bytes.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { RefusedCalls } from '../access/refused-calls.ts'
@@ -181,14 +181,6 @@ const isRole = (need: Need): need is Role => roles.some((role) => role === need)
 /** A body with which many of them get as far as the service. */
 const BODY = JSON.stringify({})
 
-/** A token in the header of a program, or a cookie with all that a page of ours sends. */
-const proofOf = (token: string | undefined): Record<string, string> => {
-  if (token === undefined) return {}
-  return token.startsWith('servo_') && token.includes('=')
-    ? { cookie: `theme=dark; ${token}`, origin: 'http://localhost', 'sec-fetch-site': 'same-origin', [CSRF_HEADER]: '1' }
-    : { authorization: `Bearer ${token}` }
-}
-
 async function call(method: string, path: string, token?: string, more: Record<string, string> = {}) {
   asked.length = 0
   const headers = { host: 'localhost', 'content-type': 'application/json', ...more }
@@ -220,6 +212,8 @@ const strangers: Readonly<Record<string, string>> = {
   'cookie of an expired token': 'token_expired',
   'cookie that was ended': 'unauthenticated',
 }
+let closeIssuers = (): void => undefined
+afterAll(() => closeIssuers())
 beforeAll(async () => {
   const make = async (name: string, role: Role, expires_at?: string) =>
     await tokens.create({ name, role, ...(expires_at !== undefined && { expires_at }) }, 'ana')
@@ -234,51 +228,11 @@ beforeAll(async () => {
   given['other tenant'] = (await new ApiTokens(other).create({ name: 'theirs', role: 'admin' }, 'eve')).token
   const grant = { ...scope, run_id: 'r', task_key: 't', attempt: 1, attempt_id: 'a' }
   given['task token'] = taskTokens.mint(grant).token
-  await makeOtherProofs()
+  const { proofs, close } = await otherProofs(given, { now: clock.now(), tokens, oidc, sessions, access })
+  Object.assign(given, proofs)
+  closeIssuers = close
   await clock.advance(HOUR_MS / 2)
 })
-
-let issuer: TestIssuer | undefined
-let otherIssuer: TestIssuer | undefined
-afterAll(() => {
-  issuer?.close()
-  otherIssuer?.close()
-})
-
-/** Tokens of an issuer, and cookies, of each role and of those whom nobody lets in. */
-async function makeOtherProofs(): Promise<void> {
-  issuer = await TestIssuer.open()
-  otherIssuer = await TestIssuer.open()
-  const byRole = Object.fromEntries(roles.map((role) => [role, { groups: [role] }]))
-  oidc.use([{ issuer: issuer.url, audience: ['servo'], roles: byRole, actor: 'sub' }])
-  const nowSec = clock.now() / 1_000
-  const claims = (role: string) => ({ sub: `a-${role}`, aud: 'servo', exp: nowSec + 7_200, groups: [role] })
-  for (const role of roles) {
-    given[`OIDC ${role}`] = await issuer.sign(claims(role))
-    given[`cookie ${role}`] = await cookieOf(given[role])
-    given[`cookie of OIDC ${role}`] = await cookieOf(given[`OIDC ${role}`])
-  }
-  given['expired OIDC'] = await issuer.sign({ ...claims('admin'), exp: nowSec + 60 })
-  given['OIDC of another issuer'] = await otherIssuer.sign(claims('admin'))
-  given['OIDC for another audience'] = await issuer.sign({ ...claims('admin'), aud: 'billing' })
-  given['forged cookie'] = `${given['cookie admin']?.slice(0, -8)}AAAAAAAA`
-  const soon = await tokens.create({ name: 'soon', role: 'admin', expires_at: '2026-01-01T00:20:00.000Z' }, 'ana')
-  given['cookie of an expired token'] = await cookieOf(soon.token)
-  const gone = await tokens.create({ name: 'gone-too', role: 'admin' }, 'ana')
-  given['cookie of a revoked token'] = await cookieOf(gone.token)
-  await tokens.revoke(gone.token_id, 'ana')
-  given['cookie that was ended'] = await cookieOf(given['admin'])
-  await app.request('http://localhost/auth/logout', {
-    method: 'POST',
-    headers: { host: 'localhost', ...proofOf(given['cookie that was ended']) },
-  })
-}
-
-/** The session that opens for the bearer of this token. A worker has none to show. */
-async function cookieOf(token = ''): Promise<string> {
-  const caller = await access.bearer(token, new Headers())
-  return sessions.open(caller, new Request('http://localhost/')).cookie.split(';')[0] ?? ''
-}
 
 test('[U1] every route has an entry here, with what it needs, and no entry is without a route', () => {
   const entered = Object.entries(entries).flatMap(([need, lines]) =>

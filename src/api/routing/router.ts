@@ -1,7 +1,7 @@
-import type { ServerResponse } from 'node:http'
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { ServoError } from '../../lib/error.ts'
 import { type Access, NO_ACCESS } from '../access/access.ts'
+import { connectionOf } from '../access/connection.ts'
 import type { RequestLimits, Weight } from '../limits/limits.ts'
 import { problemResponse } from '../problem.ts'
 import type { Route } from './route.ts'
@@ -44,7 +44,7 @@ export function addRoutes(
         if (needs === 'nothing' && weight !== 'nothing') limits?.open(c.req.raw)
         leave = limits?.enter(weight)
         const answered = await serve(c, admitting)
-        if (limits !== undefined && isStream(answered)) await countStream(limits, c.env, answered)
+        if (limits !== undefined && isStream(answered)) await countStream(limits, c, answered)
         return answered
       } catch (error) {
         onFailed?.(error, `${method} ${path}`, c.req.raw)
@@ -68,9 +68,9 @@ const weightOf = ({ path, waits }: Route): Weight => (path.startsWith('/health/'
 
 const isStream = ({ headers }: Response): boolean => STREAMS.includes(headers.get('content-type') ?? '')
 
-async function countStream(limits: RequestLimits, env: unknown, { body }: Response): Promise<void> {
+async function countStream(limits: RequestLimits, c: Context, { body }: Response): Promise<void> {
   try {
-    limits.stream(((env ?? {}) as { outgoing?: ServerResponse }).outgoing)
+    limits.stream(connectionOf(c).outgoing)
   } catch (error) {
     await body?.cancel()
     throw error

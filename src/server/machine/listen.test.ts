@@ -73,7 +73,7 @@ describe('[U10] a connection', () => {
       for await (const chunk of request.body ?? []) read += chunk.length
       return new Response('ok')
     }
-    const opened = await listenAt(fetch, { host: '127.0.0.1', port: 0, limits })
+    const opened = await listenAt(fetch, { host: '127.0.0.1', ports: [0], limits })
     onTestFinished(() => {
       opened.http.closeAllConnections()
       opened.http.close()

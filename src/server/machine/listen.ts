@@ -1,6 +1,6 @@
-import type { Server } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { BlockList, isIP, isIPv4 } from 'node:net'
-import { serve } from '@hono/node-server'
+import { getRequestListener } from '@hono/node-server'
 import type { ServerLimits } from '../../contract/server-settings.ts'
 import { ServoError } from '../../lib/error.ts'
 import { SECOND_MS } from '../../lib/time.ts'
@@ -26,31 +26,39 @@ const KEEP_ALIVE_MS = 75 * SECOND_MS
 const MAX_HEADER_BYTES = 16_384
 const MAX_CONNECTIONS = 10_000
 
-/** Listens at one port. Throws if it is taken. */
-export function listenAt(
+interface Listening {
+  readonly host: string
+  /** The first of these that is free; 0 for any. */
+  readonly ports: readonly number[]
+  readonly limits: ServerLimits
+}
+
+/** Listens at the first port that is free. Throws if all are taken. */
+export async function listenAt(
   fetch: (request: Request, env: object) => Response | Promise<Response>,
-  { host, port, limits }: { host: string; port: number; limits: ServerLimits },
+  { host, ports: [port = 0, ...others], limits }: Listening,
 ): Promise<{ http: Server; port: number }> {
-  return new Promise((resolve, reject) => {
-    const http = serve(
-      {
-        fetch,
-        port,
-        hostname: host,
-        serverOptions: {
-          maxHeaderSize: MAX_HEADER_BYTES,
-          headersTimeout: Math.min(HEADERS_TIMEOUT_MS, limits.request_timeout_ms ?? REQUEST_TIMEOUT_MS),
-          requestTimeout: limits.request_timeout_ms ?? REQUEST_TIMEOUT_MS,
-          keepAliveTimeout: KEEP_ALIVE_MS,
-          // Node looks for late senders this often.
-          connectionsCheckingInterval: SECOND_MS,
-        },
-      },
-      (address) => resolve({ http, port: address.port }),
-    ) as Server
-    http.maxConnections = limits.connections ?? MAX_CONNECTIONS
-    http.on('error', reject)
+  const timeoutMs = limits.request_timeout_ms ?? REQUEST_TIMEOUT_MS
+  const options = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: Math.min(HEADERS_TIMEOUT_MS, timeoutMs),
+    requestTimeout: timeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    // Node looks for late senders this often.
+    connectionsCheckingInterval: SECOND_MS,
+  }
+  const http = createServer(options, getRequestListener(fetch))
+  http.maxConnections = limits.connections ?? MAX_CONNECTIONS
+  const isOpen = await new Promise<boolean>((resolve, reject) => {
+    http.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE' && others.length > 0) resolve(false)
+      else reject(error)
+    })
+    http.listen(port, host, () => resolve(true))
   })
+  if (!isOpen) return await listenAt(fetch, { host, ports: others, limits })
+  const address = http.address()
+  return { http, port: typeof address === 'object' && address !== null ? address.port : port }
 }
 
 /** Checks what can be checked before anything is started, and says where the server is reached from. */
@@ -70,9 +78,13 @@ export function localUrlOf(host: string, port: number): string {
   return `http://${here.includes(':') ? `[${here}]` : here}:${port}`
 }
 
-/** Refuses to be reached by other machines while nobody there could prove who they are. */
-export function checkReach(host: string, { publicUrl }: Reach, knowsCallers: boolean): void {
-  if (isLoopback(host)) return
+/** The URL by which workers of other machines reach the server; undefined if they do not. */
+export const workerUrlOf = (host: string, { publicUrl }: Reach): string | undefined =>
+  isLoopback(host) ? undefined : publicUrl?.href.replace(/\/+$/, '')
+
+/** Refuses to be reached by other machines while nobody there could prove who they are. Returns what the owner is to be warned of. */
+export function checkReach(host: string, { publicUrl }: Reach, knowsCallers: boolean): ServoError | undefined {
+  if (isLoopback(host)) return undefined
   if (!knowsCallers)
     throw badBinding(
       `--host ${host} would let other machines reach this server, and it knows nobody there`,
@@ -83,10 +95,10 @@ export function checkReach(host: string, { publicUrl }: Reach, knowsCallers: boo
       `--host ${host} would let other machines reach this server, and it does not know by which name`,
       `Set ${PUBLIC_URL} to its address, such as https://servo.example or http://servo.internal:4400.`,
     )
+  return publicUrl.protocol === 'http:' ? unencrypted(publicUrl) : undefined
 }
 
-/** What the owner of a server is told whose callers do not use https. */
-export const unencrypted = (url: URL): ServoError =>
+const unencrypted = (url: URL): ServoError =>
   new ServoError('invalid', 'unencrypted', `tokens are sent unencrypted to ${url.host}`, {
     hint: 'Put a proxy with TLS in front, unless nobody else can listen in that network.',
   })

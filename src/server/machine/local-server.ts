@@ -16,7 +16,6 @@ import { applyEnvFiles } from '../../sdk/project/env-files.ts'
 import { EvaluationPool } from '../../worker/pool/evaluation-pool.ts'
 import { type Loaded, type LoadFailed, type WorkerCommand, WorkerPool } from '../../worker/pool/pool.ts'
 import type { LocalComponents } from '../components.ts'
-import type { Reach } from '../front-door.ts'
 import { damageFound } from '../leader/damage-found.ts'
 import type { Feed } from '../leader/feed.ts'
 import { loadSecrets, secretsReplaced } from '../leader/load-secrets.ts'
@@ -25,7 +24,7 @@ import type { OrchestratorSettings } from '../leader/settings.ts'
 import { ServerMetrics } from '../metrics/server-metrics.ts'
 import { type Changed, Server } from '../server.ts'
 import { answeringAgain } from './answer-again.ts'
-import { type Binding, checkReach, isLoopback, LOOPBACK_HOST, listenAt, localUrlOf, reachOf, unencrypted } from './listen.ts'
+import { type Binding, checkReach, isLoopback, LOOPBACK_HOST, listenAt, localUrlOf, reachOf, workerUrlOf } from './listen.ts'
 import { endOrphans } from './orphans.ts'
 import { measureProcess } from './process-metrics.ts'
 import { CodeWatcher } from './watch.ts'
@@ -78,7 +77,6 @@ interface Size {
 }
 
 interface Parts {
-  readonly reach: Reach
   readonly size: Size
   readonly pool: WorkerPool
   readonly evaluations: EvaluationPool | undefined
@@ -124,7 +122,6 @@ export class LocalServer {
   readonly #evaluations: EvaluationPool | undefined
   readonly #marker: string
   readonly #server: Server
-  readonly #reach: Reach
   readonly #stopMeasuring: () => void
   readonly #watcher = new CodeWatcher(() => this.#reload())
   /** One reload after the other: the later one has seen every change that the earlier one saw. */
@@ -137,7 +134,6 @@ export class LocalServer {
   private constructor(options: LocalServerOptions, parts: Parts) {
     this.#options = options
     this.#size = parts.size
-    this.#reach = parts.reach
     this.#pool = parts.pool
     this.#evaluations = parts.evaluations
     this.#marker = parts.marker
@@ -212,7 +208,7 @@ export class LocalServer {
         onStopped: (error) => onStopped?.(error),
       })
       const stopMeasuring = measureProcess(metrics.registry)
-      local = new LocalServer(options, { reach, size, pool, evaluations, marker, server, stopMeasuring })
+      local = new LocalServer(options, { size, pool, evaluations, marker, server, stopMeasuring })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#open()
       if (options.watch) await local.#watcher.add(projectDir)
@@ -264,30 +260,16 @@ export class LocalServer {
 
   /** Opens the first of its ports that is free. */
   async #open(): Promise<void> {
-    const { host = LOOPBACK_HOST, port } = this.#options
-    checkReach(host, this.#reach, isLoopback(host) || (await this.#server.door.knowsCallers()))
-    if (!isLoopback(host) && this.#reach.publicUrl?.protocol === 'http:')
-      this.#options.onTrouble?.(unencrypted(this.#reach.publicUrl))
+    const { host = LOOPBACK_HOST, port, onTrouble } = this.#options
+    const { door } = this.#server
+    const warning = checkReach(host, door.reach, isLoopback(host) || (await door.knowsCallers()))
+    if (warning !== undefined) onTrouble?.(warning)
     const fetch = answeringAgain(this.#server.fetch, () => (this.#isReloading ? this.#reloaded() : undefined))
-    const { http, port: bound } = await this.#listen(fetch, host, [port].flat())
+    const { http, port: bound } = await listenAt(fetch, { host, ports: [port].flat(), limits: this.#limits })
     const url = localUrlOf(host, bound)
     this.#enter({ kind: 'serving', http, url })
-    // Workers of other machines reach it by its name.
-    this.#server.reachableAt(isLoopback(host) ? url : (this.#reach.publicUrl?.href.replace(/\/+$/, '') ?? url))
+    this.#server.reachableAt(workerUrlOf(host, door.reach) ?? url)
     await this.#options.lease.announce(url)
-  }
-
-  async #listen(
-    fetch: Parameters<typeof listenAt>[0],
-    host: string,
-    [port = 0, ...others]: readonly number[],
-  ): ReturnType<typeof listenAt> {
-    try {
-      return await listenAt(fetch, { host, port, limits: this.#limits })
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE' || others.length === 0) throw error
-      return await this.#listen(fetch, host, others)
-    }
   }
 
   /** In the background, because it asks for every file of the state. */
