@@ -93,7 +93,7 @@ export function checkReach(host: string, { publicUrl }: Reach, knowsCallers: boo
   if (publicUrl === undefined)
     throw badBinding(
       `--host ${host} would let other machines reach this server, and it does not know by which name`,
-      `Set ${PUBLIC_URL} to its address, such as https://servo.example or http://servo.internal:4400.`,
+      `Set ${PUBLIC_URL} to its address, for example https://servo.example or http://servo.internal:4400.`,
     )
   return publicUrl.protocol === 'http:' ? unencrypted(publicUrl) : undefined
 }
@@ -108,7 +108,7 @@ function publicUrlOf(text: string): URL {
   if (url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.search === '' && url.hash === '')
     return url
   throw new ServoError('invalid', 'bad_setting', `${PUBLIC_URL} cannot be ${JSON.stringify(text.slice(0, 100))}`, {
-    hint: `Set ${PUBLIC_URL} to an address such as https://servo.example, or unset it.`,
+    hint: `Set ${PUBLIC_URL} to an address like https://servo.example, or unset it.`,
   })
 }
 
