@@ -12,7 +12,11 @@ export default defineConfig({
     hookTimeout: 120_000,
     allowOnly: false,
     // Every test has a project of its own; what workers load in all of them is compiled once.
-    env: { NODE_COMPILE_CACHE: join(tmpdir(), 'servo-compile-cache') },
+    env: {
+      NODE_COMPILE_CACHE: join(tmpdir(), 'servo-compile-cache'),
+      // Servers compare every answer with the schema of its route, those in processes of their own too.
+      SERVO_CHECK_ANSWERS: '1',
+    },
     // A fifth of the time tests wait for processes and disks: five at a time, also where there are only two cores.
     maxWorkers: Math.max(5, availableParallelism() - 1),
     projects: [

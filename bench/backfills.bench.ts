@@ -68,7 +68,7 @@ const token: string = JSON.parse(readFileSync(secretsFile(data), 'utf8')).api_to
 const { backfills } = new ServoClient({ url: ready.url as string, token })
 
 const asked = (count: number) => ({
-  assets: ['minutes'],
+  select: ['minutes'],
   partitions: { type: 'range' as const, start: minute(0), end: minute(count - 1) },
   chunk_size: CHUNK,
   max_concurrent_runs: AT_A_TIME,

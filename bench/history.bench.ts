@@ -98,7 +98,7 @@ async function questions(publishes: number): Promise<void> {
     'the newest 50': { seed: () => '', ask: (reader) => reader.page({ limit: 50 }), sql: () => newest('') },
     'the newest 50 that failed': {
       seed: () => 'FAILED',
-      ask: (reader) => reader.page({ limit: 50, state: 'FAILED' }),
+      ask: (reader) => reader.page({ limit: 50, status: 'FAILED' }),
       sql: (state) => newest(`where state = '${state}'`),
     },
     'the newest 50 of an asset': {

@@ -10,6 +10,7 @@ const root = path.resolve(import.meta.dirname, '..')
 const entries = [
   'index',
   'test',
+  'client/index',
   'testing/conformance/index',
   'cli/bin',
   'cli/main',

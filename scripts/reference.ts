@@ -1,4 +1,4 @@
-// Writes docs/reference from the definitions in src/. A test says when the committed pages are out of date.
+// Writes docs/reference and docs/openapi.json from the definitions in src/. A test says when the committed pages are out of date.
 
 import fs from 'node:fs'
 import path from 'node:path'
@@ -14,6 +14,7 @@ import { cliPage } from './reference/cli.ts'
 import { configPage } from './reference/config.ts'
 import { errorsPage } from './reference/errors.ts'
 import { code, page, row } from './reference/markdown.ts'
+import { openApiText } from './reference/openapi.ts'
 import { typesPage } from './reference/types.ts'
 
 const folder = path.resolve(import.meta.dirname, '../docs/reference')
@@ -27,6 +28,8 @@ export function referencePages(): Record<string, string> {
     'config.md': configPage(),
     'errors.md': errorsPage(),
     'types.md': typesPage(),
+    // Beside the pages, not among them: programs read it.
+    '../openapi.json': openApiText(),
   }
 }
 

@@ -49,6 +49,7 @@ function fieldTable(name: string, last?: readonly [string, (field: Field) => str
 
 /** The variables that Servo itself reads. The golden test fails when the source reads another. */
 export const variables: Readonly<Record<string, string>> = {
+  SERVO_CHECK_ANSWERS: 'Set to `1`, a server compares each answer with the schema of its route. For tests.',
   SERVO_DEBUG: 'Set to `1`, a command that fails prints the stack of its error.',
   SERVO_LEASE_MS:
     'How long a candidate waits for a sign of life from a leader, in milliseconds; 10000 by default. It must be the same for every process of a project.',

@@ -414,6 +414,7 @@ export const errorGroups: readonly CodeGroup[] = [
     codes: {
       internal: 'A bug in Servo. `SERVO_DEBUG=1` prints the stack.',
       assertion_failed: 'A bug in Servo.',
+      wrong_answer: 'An answer of a server differs from the schema of its route. Only servers of tests look.',
       bad_envelope: 'An event is not valid.',
       bad_payload: 'The payload of an event is not valid.',
       empty_append: 'An append has no events.',

@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net'
 import type { Hono } from 'hono'
+import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import type { Access } from './access/access.ts'
 import { callingClient, noteClient } from './access/client.ts'
@@ -11,6 +12,7 @@ import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
 import type { RequestLimits } from './limits/limits.ts'
+import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
 import { retentionRoutes } from './retention-routes.ts'
@@ -43,6 +45,8 @@ export interface AppOptions extends WorkspaceApi {
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: readonly Route[]
+  /** True if each answer is compared with its schema before it is sent; by default in tests. */
+  readonly checksAnswers?: boolean | undefined
   /** Told of every request that could not be answered because of an error of ours. */
   readonly onTrouble?: ((error: unknown) => void) | undefined
   /** Routes for senders of messages to sensors, which are known by their signatures. */
@@ -53,7 +57,7 @@ export interface AppOptions extends WorkspaceApi {
 
 /** Every route of a server. There are no others: the router is made from this list. */
 export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
-  return [
+  const routes = [
     ...(options.hooks ?? []),
     ...serverRoutes(options),
     ...(options.probes ?? []),
@@ -69,11 +73,12 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
     ...retentionRoutes(options.retention),
     ...tokenRoutes(options.tokens),
   ]
+  return [...routes, ...openApiRoutes(routes)]
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */
 export function localApp(options: AppOptions): Hono {
-  const { access, own, proxies = () => undefined, limits, refused, onTrouble } = options
+  const { access, own, proxies = () => undefined, limits, refused, onTrouble, checksAnswers } = options
   const routes = routesOf(options)
   const isForSenders = ({ needs }: Route): boolean => needs === 'signature'
   const app = emptyRouter()
@@ -82,7 +87,7 @@ export function localApp(options: AppOptions): Hono {
   app.use(leaveUnread)
   // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.
   // Refusals of messages are counted with the sensors that they protect.
-  addRoutes(app, routes.filter(isForSenders), { access, limits })
+  addRoutes(app, routes.filter(isForSenders), { access, limits, checksAnswers })
   app.use(async (c, next) => {
     await next()
     // A caller that hangs up is no trouble of ours.
@@ -106,6 +111,7 @@ export function localApp(options: AppOptions): Hono {
     {
       access,
       limits,
+      checksAnswers,
       onFailed: (error, route, request) => refused?.notice(error, route, callingClient(request).address),
     },
   )
@@ -114,17 +120,29 @@ export function localApp(options: AppOptions): Hono {
 
 /** Routes about the process itself. */
 const serverRoutes = ({ instance, handOver }: Pick<AppOptions, 'instance' | 'handOver'>): Route[] => [
-  openRoute({ method: 'GET', path: '/health/live', query: 'ignored', handle: () => ({ ok: true, instance }) }),
+  openRoute({
+    method: 'GET',
+    path: '/health/live',
+    operation: 'isLive',
+    summary: 'Says that the server answers, and which start of it this is.',
+    query: 'ignored',
+    answer: z.object({ ok: z.literal(true), instance: z.string() }),
+    handle: () => ({ ok: true as const, instance }),
+  }),
   route({
     method: 'POST',
     path: `${BASE}/leader/hand-over`,
+    operation: 'handOver',
+    summary: 'Asks a leader that leads only for a moment to give way to a server.',
     needs: 'admin',
+    answer: z.object({ ok: z.literal(true) }),
+    problems: [409],
     statuses: [202],
     handle: () => {
       if (handOver === undefined)
         throw new ServoError('conflict', 'stays', 'this server leads until it is stopped', { hint: 'Stop it first.' })
       handOver()
-      return { ok: true }
+      return { ok: true as const }
     },
   }),
 ]

@@ -1,10 +1,12 @@
 import { z } from 'zod'
+import { reportedCheck } from '../contract/dispatch.ts'
 import { dynamicKey } from '../contract/partition-keys.ts'
-import type { AssetDefinition } from '../contract/project-manifest.ts'
-import type { ReportedCheck } from '../contract/reported-check.ts'
-import type { partitionStatus } from '../domain/partitions/partition-status.table.ts'
+import { type AssetDefinition, assetDefinition } from '../contract/project-manifest.ts'
+import { partitionStatus } from '../domain/partitions/partition-status.table.ts'
 import { id, timestamp } from '../model/envelope.ts'
-import type { WireRow } from './wire-row.ts'
+import { rowSchema } from './answers/row-schema.ts'
+import { moment, named, nextCursor, type Told, whole } from './answers/told.ts'
+import type { PageQuery } from './request/list-query.ts'
 
 /** Short enough that the key of a partition can be appended. */
 const requestId = id.max(200)
@@ -47,124 +49,159 @@ export const keysBody = z.object({
 export type KeysBody = z.infer<typeof keysBody>
 
 /** The partitions of an asset, or the ones that a request named. */
-export interface PartitionExtent {
-  readonly count: number
-  /** Null when there is none. */
-  readonly first: string | null
-  readonly last: string | null
-}
+export const partitionExtent = named(
+  'PartitionExtent',
+  z.object({
+    count: whole,
+    first: z.string().nullable().describe('Null when there is none.'),
+    last: z.string().nullable(),
+  }),
+)
+export type PartitionExtent = Told<typeof partitionExtent>
 
-export interface AssetSummary {
-  readonly asset_key: string
-  readonly kind: AssetDefinition['kind']
-  readonly group: string
-  readonly description: string | null
-  /** Null for an asset that is made as a whole. */
-  readonly partitions: (PartitionExtent & { readonly words: string }) | null
-  readonly upstream: number
-  readonly downstream: number
-}
+const assetSummary = named(
+  'AssetSummary',
+  z.object({
+    asset_key: z.string(),
+    kind: assetDefinition.shape.kind,
+    group: z.string(),
+    description: z.string().nullable(),
+    partitions: partitionExtent
+      .extend({ words: z.string().describe('How it is partitioned, in words.') })
+      .nullable()
+      .describe('Null for an asset that is made as a whole.'),
+    upstream: whole.describe('How many assets it is made from.'),
+    downstream: whole.describe('How many assets are made from it.'),
+  }),
+)
+export type AssetSummary = Told<typeof assetSummary>
 
-export interface AssetPage {
-  readonly assets: readonly AssetSummary[]
-  /** The number of selected assets on all pages. */
-  readonly total: number
-  readonly next_cursor: string | null
-}
+export const assetPage = named(
+  'AssetPage',
+  z.object({
+    assets: z.array(assetSummary),
+    total: whole.describe('The number of selected assets on all pages.'),
+    ...nextCursor,
+  }),
+)
+export type AssetPage = Told<typeof assetPage>
 
 /** The inputs and dependencies of an asset. */
-export interface AssetLink {
-  readonly asset_key: string
-  /** The name of the input in code; null for a dependency whose value is not read. */
-  readonly input: string | null
-  readonly mapping: unknown
-  /** Null when neither side has partitions. */
-  readonly words: string | null
-}
+const assetLink = z.object({
+  asset_key: z.string(),
+  input: z.string().nullable().describe('The name of the input in code; null for a dependency whose value is not read.'),
+  mapping: z.unknown().describe('Which upstream partitions it needs.'),
+  words: z.string().nullable().describe('The same in words; null when neither side has partitions.'),
+})
+export type AssetLink = Told<typeof assetLink>
 
-export type WireStatus = WireRow<typeof partitionStatus>
+const wireStatus = named('PartitionRow', rowSchema(partitionStatus, {}))
+export type WireStatus = Told<typeof wireStatus>
 
-export interface LastChecks {
-  readonly run_id: string
-  readonly partition_key: string | null
-  readonly at: string
-  readonly checks: readonly ReportedCheck[]
-}
+const shownCheck = named('Check', reportedCheck.clone())
+
+const lastChecks = z.object({
+  run_id: z.string(),
+  partition_key: z.string().nullable(),
+  at: moment,
+  checks: z.array(shownCheck),
+})
+export type LastChecks = Told<typeof lastChecks>
 
 /** A partition whose last attempt failed; its key is empty for an asset that is made as a whole. */
-export interface FailedPartition {
-  readonly partition_key: string
-  readonly run_id: string | null
-  readonly at: string | null
-  /** When the first attempt after its last materialization failed, if that is on record. */
-  readonly since: string | null
-  readonly error_message: string | null
-  /** Its checks that did not pass. */
-  readonly checks: readonly ReportedCheck[]
-}
+const failedPartition = named(
+  'FailedPartition',
+  z.object({
+    partition_key: z.string(),
+    run_id: z.string().nullable(),
+    at: moment.nullable(),
+    since: moment.nullable().describe('When the first attempt after its last materialization failed, if that is on record.'),
+    error_message: z.string().nullable(),
+    checks: z.array(shownCheck).describe('Its checks that did not pass.'),
+  }),
+)
+export type FailedPartition = Told<typeof failedPartition>
 
-export interface AssetDetail {
-  readonly asset: AssetSummary
-  readonly definition: AssetDefinition
-  /** The stable id of the asset, when this definition was recorded, and the version of the graph that brought it. */
-  readonly asset_id: string
-  readonly defined_at: string
-  readonly graph_version: string
-  readonly upstream: readonly AssetLink[]
-  readonly downstream: readonly string[]
-  /** The status of an asset that is made as a whole, if there is any. */
-  readonly status: WireStatus | null
-  /** True if its last materialization was wiped. */
-  readonly wiped: boolean
-  /** The last run on record that made it or tried to. */
-  readonly last_run: { readonly run_id: string; readonly at: string; readonly state: string } | null
-  /** What its checks found when they ran last. */
-  readonly last_checks: LastChecks | null
-  /** What went wrong if the last attempt at an asset that is made as a whole failed. */
-  readonly last_failure: FailedPartition | null
-  /** The partitions whose last attempt failed: how many, and the newest few. Null for an asset without partitions. */
-  readonly failed_partitions: { readonly count: number; readonly newest: readonly FailedPartition[] } | null
-}
+export const assetDetail = named(
+  'AssetDetail',
+  z.object({
+    asset: assetSummary,
+    definition: named('AssetDefinition', assetDefinition.clone()),
+    asset_id: z.string().describe('The stable id of the asset.'),
+    defined_at: moment.describe('When this definition was recorded.'),
+    graph_version: z.string().describe('The version of the graph that brought it.'),
+    upstream: z.array(assetLink),
+    downstream: z.array(z.string()),
+    status: wireStatus.nullable().describe('The status of an asset that is made as a whole, if there is any.'),
+    wiped: z.boolean().describe('True if its last materialization was wiped.'),
+    last_run: z
+      .object({ run_id: z.string(), at: moment, state: z.string() })
+      .nullable()
+      .describe('The last run on record that made it or tried to.'),
+    last_checks: lastChecks.nullable().describe('What its checks found when they ran last.'),
+    last_failure: failedPartition
+      .nullable()
+      .describe('What went wrong if the last attempt at an asset that is made as a whole failed.'),
+    failed_partitions: z
+      .object({ count: whole, newest: z.array(failedPartition) })
+      .nullable()
+      .describe(
+        'The partitions whose last attempt failed: how many, and the newest few. Null for an asset without partitions.',
+      ),
+  }),
+)
+export type AssetDetail = Omit<Told<typeof assetDetail>, 'definition'> & { readonly definition: AssetDefinition }
 
-export interface GraphView {
-  readonly graph_version: string
-  readonly nodes: readonly AssetSummary[]
-  /** The edges between selected assets. */
-  readonly edges: readonly { readonly from: string; readonly to: string }[]
-}
+export const graphView = named(
+  'AssetGraph',
+  z.object({
+    graph_version: z.string(),
+    nodes: z.array(assetSummary).describe('Every asset after those that it is made from.'),
+    edges: z.array(z.object({ from: z.string(), to: z.string() })).describe('The edges between selected assets.'),
+  }),
+)
+export type GraphView = Told<typeof graphView>
 
 /** The facts on record about an asset. */
-export interface AcceptedFacts {
-  readonly asset_key: string
-  readonly partitions: PartitionExtent
-  readonly request_id: string
-  /** Null when nothing was written: the request was a repetition or a dry run. */
-  readonly accepted_event_id: string | null
-  readonly created: boolean
-}
+export const acceptedFacts = named(
+  'AcceptedFacts',
+  z.object({
+    asset_key: z.string(),
+    partitions: partitionExtent,
+    request_id: z.string(),
+    accepted_event_id: z
+      .string()
+      .nullable()
+      .describe('Null when nothing was written: the request was a repetition or a dry run.'),
+    created: z.boolean(),
+  }),
+)
+export type AcceptedFacts = Told<typeof acceptedFacts>
 
-export interface AcceptedKeys {
-  readonly set_name: string
-  readonly request_id: string
-  readonly added: number
-  readonly removed: number
-  /** Keys for which nothing had to change. */
-  readonly unchanged: number
-  readonly accepted_event_id: string | null
-  readonly created: boolean
-}
+export const acceptedKeys = named(
+  'AcceptedKeys',
+  z.object({
+    set_name: z.string(),
+    request_id: z.string(),
+    added: whole,
+    removed: whole,
+    unchanged: whole.describe('Keys for which nothing had to change.'),
+    accepted_event_id: z.string().nullable(),
+    created: z.boolean(),
+  }),
+)
+export type AcceptedKeys = Told<typeof acceptedKeys>
 
-export interface KeyPage {
-  readonly set_name: string
-  readonly keys: readonly { readonly partition_key: string; readonly changed_at: string; readonly changed_by: string }[]
-  readonly total: number
-  readonly next_cursor: string | null
-}
-
-export interface PageQuery {
-  readonly limit: number
-  readonly cursor?: string | undefined
-}
+export const keyPage = named(
+  'KeyPage',
+  z.object({
+    set_name: z.string(),
+    keys: z.array(z.object({ partition_key: z.string(), changed_at: moment, changed_by: z.string() })),
+    total: whole,
+    ...nextCursor,
+  }),
+)
+export type KeyPage = Told<typeof keyPage>
 
 /** Questions and commands about assets and their partitions. */
 export interface AssetsApi {

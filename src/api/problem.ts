@@ -1,29 +1,34 @@
+import { z } from 'zod'
 import { type ErrorKind, isServoError, messageOf, ServoError } from '../lib/error.ts'
+import { named, type Told } from './answers/told.ts'
 
 /** Problem details as in RFC 9457, with our stable code and a hint. */
-export interface Problem {
-  readonly type: string
-  readonly title: string
-  readonly status: number
-  readonly detail: string
-  readonly code: string
-  readonly hint?: string
-  /** The field of the request, as a path with dots. */
-  readonly field?: string
-  /** True if the worker shall stop the attempt. */
-  readonly should_cancel?: boolean
-  /** Of a message to a sensor: its id, which is new if the sender gave none, so that it can be sent again under it. */
-  readonly message_id?: string
-  /** The try that failed, and after how many it is a dead letter. */
-  readonly try?: number
-  readonly max_tries?: number
-  /** The state version that the caller expected, and the one there is. */
-  readonly expected?: number
-  readonly actual?: number
-  /** The state there is, and the one that the caller asked for. */
-  readonly current?: string
-  readonly requested?: string
-}
+export const problemDetails = named(
+  'Problem',
+  z.object({
+    type: z.string().describe('`urn:servo:problem:` and the code.'),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string().describe('What is wrong, in words. The text may change.'),
+    code: z.string().describe('What is wrong, for programs: it does not change.'),
+    hint: z.string().exactOptional().describe('What to do.'),
+    field: z.string().exactOptional().describe('The field of the request, as a path with dots.'),
+    should_cancel: z.boolean().exactOptional().describe('True if the worker shall stop the attempt.'),
+    message_id: z
+      .string()
+      .exactOptional()
+      .describe(
+        'Of a message to a sensor: its id, which is new if the sender gave none, so that it can be sent again under it.',
+      ),
+    try: z.int().exactOptional().describe('The try that failed.'),
+    max_tries: z.int().exactOptional().describe('After how many tries a message is a dead letter.'),
+    expected: z.number().exactOptional().describe('The state version that the caller expected.'),
+    actual: z.number().exactOptional().describe('The one there is.'),
+    current: z.string().exactOptional().describe('The state there is.'),
+    requested: z.string().exactOptional().describe('The one that the caller asked for.'),
+  }),
+)
+export type Problem = Told<typeof problemDetails>
 
 /** Facts of an error that the caller is told; all others stay inside. */
 const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { id } from '../model/envelope.ts'
-import type { PartitionExtent } from './asset-contract.ts'
+import { moment, named, type Told, whole } from './answers/told.ts'
+import { partitionExtent } from './asset-contract.ts'
 
 export const collectBody = z.object({
   /** Only says what would be removed. */
@@ -22,47 +23,60 @@ export const purgeBody = z.object({
 export type PurgeBody = z.infer<typeof purgeBody>
 
 /** A stored value whose bytes were removed, or would be. */
-export interface RemovedBytes {
-  readonly asset_key: string
-  /** The first one, of a value that was made for several. */
-  readonly partition_key: string
-  readonly materialization_id: string | null
-  readonly materialized_at: string | null
-  /** Null for a small value, which is recorded in the ledger. */
-  readonly path: string | null
-  readonly bytes: number
-}
+const removedBytes = named(
+  'RemovedValue',
+  z.object({
+    asset_key: z.string(),
+    partition_key: z.string().describe('The first one, of a value that was made for several.'),
+    materialization_id: z.string().nullable(),
+    materialized_at: moment.nullable(),
+    path: z.string().nullable().describe('Null for a small value, which is recorded in the ledger.'),
+    bytes: whole,
+  }),
+)
+export type RemovedBytes = Told<typeof removedBytes>
 
 /** What a part of a collection has removed. */
-export interface Collected {
-  readonly values: readonly RemovedBytes[]
-  /** How many assets declare what is kept of them. Of the others, everything is. */
-  readonly retained_assets: number
-  /** Null when this was the last part. */
-  readonly next_cursor: string | null
-}
+export const collected = named(
+  'Collected',
+  z.object({
+    values: z.array(removedBytes),
+    retained_assets: whole.describe('How many assets declare what is kept of them. Of the others, everything is.'),
+    next_cursor: z.string().nullable().describe('Null when this was the last part.'),
+  }),
+)
+export type Collected = Told<typeof collected>
 
 /** What a part of a purge has removed. */
-export interface Purged {
-  readonly asset_key: string
-  readonly partitions: PartitionExtent
-  readonly values: readonly RemovedBytes[]
-  /** Values that unfinished work may still read. They stay until it is purged again. */
-  readonly in_use: number
-  readonly next_cursor: string | null
-}
+export const purged = named(
+  'Purged',
+  z.object({
+    asset_key: z.string(),
+    partitions: partitionExtent,
+    values: z.array(removedBytes),
+    in_use: whole.describe('Values that unfinished work may still read. They stay until it is purged again.'),
+    next_cursor: z.string().nullable().describe('Null when this was the last part.'),
+  }),
+)
+export type Purged = Told<typeof purged>
 
 /** Whether there is room for more. */
-export interface StorageRoom {
-  /** The disk of the state; null where nobody knows. `hint` says what to do, and is null while there is enough room. */
-  readonly disk: {
-    readonly free_bytes: number
-    readonly total_bytes: number
-    readonly state: 'enough' | 'low' | 'none'
-    readonly message: string
-    readonly hint: string | null
-  } | null
-}
+export const storageRoom = named(
+  'StorageRoom',
+  z.object({
+    disk: z
+      .object({
+        free_bytes: z.number(),
+        total_bytes: z.number(),
+        state: z.enum(['enough', 'low', 'none']),
+        message: z.string(),
+        hint: z.string().nullable().describe('What to do; null while there is enough room.'),
+      })
+      .nullable()
+      .describe('The disk of the state; null where nobody knows.'),
+  }),
+)
+export type StorageRoom = Told<typeof storageRoom>
 
 /** Commands that remove stored values, and how much room there is for others. */
 export interface RetentionApi {

@@ -1,21 +1,23 @@
-import { z } from 'zod'
-import { runStates } from '../domain/runs/runs.table.ts'
-import { triggerTypes } from '../domain/runs/trigger.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
-import { id, timestamp } from '../model/envelope.ts'
+import { lines } from './routing/answer.ts'
 import { BASE, type Route, route } from './routing/route.ts'
-import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './run-contract.ts'
-
-const listQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(1_000).default(20),
-  cursor: z.string().max(2_048).optional(),
-  state: z.enum(runStates).optional(),
-  trigger: z.enum(triggerTypes).optional(),
-  asset: id.optional(),
-  since: timestamp.optional(),
-  until: timestamp.optional(),
-})
-const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
+import {
+  acceptedCancel,
+  acceptedRun,
+  cancelBody,
+  logQuery,
+  newRunBody,
+  previewBody,
+  type RunsApi,
+  rerunBody,
+  runDetail,
+  runDurations,
+  runEvent,
+  runListQuery,
+  runLogEntry,
+  runPage,
+  runPreview,
+} from './run-contract.ts'
 
 const runs = `${BASE}/runs` as const
 const run = `${runs}/:run_id` as const
@@ -25,8 +27,13 @@ export const runRoutes = (service: RunsApi): Route[] => [
   route({
     method: 'POST',
     path: runs,
+    operation: 'requestRun',
+    example: { select: ['mart/revenue+'], partitions: ['2025-01-01..2025-01-31'], key: 'january' },
+    summary: 'Requests a run.',
     needs: 'operator',
     body: newRunBody,
+    answer: acceptedRun,
+    problems: [404, 409],
     statuses: [202],
     handle: ({ body, by, request }) => service.request(body, by.name, traceparentOf(request.headers.get('traceparent'))),
   }),
@@ -34,25 +41,57 @@ export const runRoutes = (service: RunsApi): Route[] => [
   route({
     method: 'POST',
     path: `${runs}/preview`,
+    operation: 'previewRun',
+    example: { only: ['stale'] },
+    summary: 'Says what a request would run, and records nothing.',
     needs: 'viewer',
     body: previewBody,
+    answer: runPreview,
+    problems: [404, 409],
     handle: ({ body }) => service.preview(body),
   }),
-  route({ method: 'GET', path: runs, needs: 'viewer', query: listQuery, handle: ({ query }) => service.page(query) }),
-  route({ method: 'GET', path: run, needs: 'viewer', handle: ({ params }) => service.get(params.run_id) }),
+  route({
+    method: 'GET',
+    path: runs,
+    operation: 'listRuns',
+    summary: 'Lists runs, the newest first.',
+    needs: 'viewer',
+    query: runListQuery,
+    answer: runPage,
+    handle: ({ query }) => service.page(query),
+  }),
+  route({
+    method: 'GET',
+    path: run,
+    operation: 'getRun',
+    summary: 'Shows a run with its tasks and their attempts. The beginning of an id is enough.',
+    needs: 'viewer',
+    answer: runDetail,
+    problems: [404, 409],
+    handle: ({ params }) => service.get(params.run_id),
+  }),
   route({
     method: 'POST',
     path: `${run}/cancel`,
+    operation: 'cancelRun',
+    summary: 'Cancels a run.',
     needs: 'operator',
     body: cancelBody,
+    answer: acceptedCancel,
+    problems: [404, 409],
     statuses: [202],
     handle: ({ params, body, by }) => service.cancel(params.run_id, by.name, body.reason),
   }),
   route({
     method: 'POST',
     path: `${run}/rerun`,
+    operation: 'rerunRun',
+    example: { mode: 'subset', select: 'mart/revenue+' },
+    summary: 'Runs it again: from its failures, all of it, or a part.',
     needs: 'operator',
     body: rerunBody,
+    answer: acceptedRun,
+    problems: [404, 409],
     statuses: [202],
     handle: ({ params, body, by, request }) =>
       service.rerun(params.run_id, body, by.name, traceparentOf(request.headers.get('traceparent'))),
@@ -60,41 +99,32 @@ export const runRoutes = (service: RunsApi): Route[] => [
   route({
     method: 'GET',
     path: `${run}/logs`,
+    operation: 'getRunLogs',
+    summary: 'Shows the lines that its tasks printed.',
     needs: 'viewer',
     query: logQuery,
-    handle: ({ params, query }) => lines(service.logs(params.run_id, query)),
+    answer: lines(runLogEntry),
+    problems: [404, 409],
+    handle: ({ params, query }) => service.logs(params.run_id, query),
   }),
   route({
     method: 'GET',
     path: `${run}/durations`,
+    operation: 'getRunDurations',
+    summary: 'Says how long tasks of its assets usually take, in milliseconds by asset.',
     needs: 'viewer',
+    answer: runDurations,
+    problems: [404, 409],
     handle: ({ params }) => service.durations(params.run_id),
   }),
   route({
     method: 'GET',
     path: `${run}/follow`,
+    operation: 'followRun',
+    summary: 'Sends everything that happens from now until the run ends.',
     needs: 'viewer',
-    handle: ({ params, request }) => lines(service.follow(params.run_id, request.signal)),
+    answer: lines(runEvent),
+    problems: [404, 409],
+    handle: ({ params, request }) => service.follow(params.run_id, request.signal),
   }),
 ]
-
-/** Sends one JSON object per line, each as soon as there is one. The first is awaited, so that an error still gets its own status. */
-async function lines(items: AsyncIterable<unknown>): Promise<Response> {
-  const iterator = items[Symbol.asyncIterator]()
-  let next = await iterator.next()
-  const encoder = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      if (next.done) {
-        controller.close()
-        return
-      }
-      controller.enqueue(encoder.encode(`${JSON.stringify(next.value)}\n`))
-      next = await iterator.next()
-    },
-    async cancel() {
-      await iterator.return?.()
-    },
-  })
-  return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } })
-}

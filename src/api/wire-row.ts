@@ -3,7 +3,7 @@ import type { Column, Columns } from '../model/column.ts'
 import type { RowOf, Table } from '../model/table.ts'
 
 /** The value of a column in JSON: ISO 8601 for a timestamp, everything else as it is in memory. */
-type WireValue<C> = C extends Column<infer T, infer K> ? (K extends 'timestamp' ? string | Extract<T, null> : T) : never
+export type WireValue<C> = C extends Column<infer T, infer K> ? (K extends 'timestamp' ? string | Extract<T, null> : T) : never
 
 /** A row of a table as JSON shows it. */
 export type WireRow<T> =

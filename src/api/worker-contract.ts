@@ -1,9 +1,10 @@
 import { z } from 'zod'
-import { type AttemptResult, attemptResult, type DispatchEnvelope } from '../contract/dispatch.ts'
+import { type AttemptResult, attemptResult, type DispatchEnvelope, dispatchEnvelope } from '../contract/dispatch.ts'
 import { isLocalWorker } from '../domain/tasks/worker-id.ts'
 import { SECOND_MS } from '../lib/time.ts'
 import { id } from '../model/envelope.ts'
 import type { Verdict } from '../model/event.ts'
+import { named } from './answers/told.ts'
 import type { AttemptGrant } from './task-tokens.ts'
 
 /** Below the minute after which proxies commonly cut a silent connection. */
@@ -27,6 +28,25 @@ export const takeWorkBody = z.object({
   /** How long to wait for work when there is none. */
   wait_ms: z.number().int().min(0).max(MAX_WAIT_MS).default(0),
 })
+
+const stopping = {
+  should_cancel: z.boolean().describe('True if the worker shall stop the attempt.'),
+  reason: z.string().optional(),
+}
+export const startedAnswer = named('StartedAnswer', z.object(stopping))
+export const heartbeatAnswer = named(
+  'HeartbeatAnswer',
+  z.object({
+    ...stopping,
+    token: z.string().optional().describe('A new token for this attempt, to be used from now on.'),
+    token_expires_at: z.string().optional(),
+  }),
+)
+export const completedAnswer = named('CompletedAnswer', z.object({ accepted: z.literal(true) }))
+export const takenWork = named(
+  'TakenWork',
+  z.object({ dispatches: z.array(named('Dispatch', dispatchEnvelope.clone())).describe('What the worker is to run.') }),
+)
 
 export type WorkRequest = Omit<z.infer<typeof takeWorkBody>, 'wait_ms'>
 

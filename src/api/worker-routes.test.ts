@@ -285,13 +285,17 @@ describe('a worker is refused', () => {
 
 describe('a worker that pulls', () => {
   const token = 'worker-token'
-  const envelope: DispatchEnvelope = { ...orders, asset_key: 'orders', payload: { inputs: {}, labels: {} } }
+  const dispatched = (task_key: string) => {
+    const { tenant_id: _, workspace_id: __, ...attempt } = attemptOf(task_key)
+    return attempt
+  }
+  const envelope: DispatchEnvelope = { ...dispatched('orders'), asset_key: 'orders', payload: { inputs: {}, labels: {} } }
   const ask = (server: Server, body: object, posting: Posting = {}) =>
     server.post('/workers/claim', { worker_id: 'w1', ...body }, { token, ...posting })
 
   test('gets work up to its capacity, each with a token to speak about it', async () => {
     const server = new Server()
-    server.work = [envelope, { ...envelope, ...attemptOf('revenue') }, { ...envelope, ...attemptOf('rates') }]
+    server.work = [envelope, { ...envelope, ...dispatched('revenue') }, { ...envelope, ...dispatched('rates') }]
     const { status, body } = await ask(server, { capacity: 2, queues: ['gpu'] })
     const dispatches = body['dispatches'] as DispatchEnvelope[]
     expect(status).toBe(200)

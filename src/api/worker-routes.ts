@@ -5,10 +5,21 @@ import type { Verdict } from '../model/event.ts'
 import type { AlarmClock } from '../ports/clock.ts'
 import { bearerOf, unauthenticated } from './access/access.ts'
 import { type ReturnAddress, withReturnAddress } from './return-address.ts'
-import { answer, BASE, provenRoute, type Route, route } from './routing/route.ts'
+import { answer } from './routing/answer.ts'
+import { BASE, provenRoute, type Route, route } from './routing/route.ts'
 import type { AttemptGrant, TokenRefusal, VerifiedGrant } from './task-tokens.ts'
 import { waitForWork } from './wait-for-work.ts'
-import { completedBody, heartbeatBody, startedBody, type TaskCallbacks, takeWorkBody } from './worker-contract.ts'
+import {
+  completedAnswer,
+  completedBody,
+  heartbeatAnswer,
+  heartbeatBody,
+  startedAnswer,
+  startedBody,
+  type TaskCallbacks,
+  takenWork,
+  takeWorkBody,
+} from './worker-contract.ts'
 
 export interface WorkerRoutesOptions extends ReturnAddress {
   readonly callbacks: TaskCallbacks
@@ -23,12 +34,16 @@ export function workerRoutes(options: WorkerRoutesOptions): Route[] {
   const ofAttempt = {
     method: 'POST',
     needs: 'task_token',
+    problems: [403, 409],
     admit: (asked: { request: Request; params: { task_id: string } }) => attemptOf(asked, options),
   } as const
   return [
     provenRoute({
       ...ofAttempt,
       path: `${tasks}/started`,
+      operation: 'reportStarted',
+      summary: 'Reports that a worker has begun the attempt.',
+      answer: startedAnswer,
       body: startedBody,
       handle: async ({ by: grant, body, request }) => {
         const { worker_id } = echoing(grant, body)
@@ -45,6 +60,9 @@ export function workerRoutes(options: WorkerRoutesOptions): Route[] {
     provenRoute({
       ...ofAttempt,
       path: `${tasks}/heartbeat`,
+      operation: 'sendHeartbeat',
+      summary: 'Reports that the worker is alive, and asks whether it is to stop.',
+      answer: heartbeatAnswer,
       body: heartbeatBody,
       handle: async ({ by: grant, body }) => {
         const { worker_id } = echoing(grant, body)
@@ -62,6 +80,9 @@ export function workerRoutes(options: WorkerRoutesOptions): Route[] {
     provenRoute({
       ...ofAttempt,
       path: `${tasks}/completed`,
+      operation: 'reportCompleted',
+      summary: 'Reports how the attempt ended.',
+      answer: completedAnswer,
       body: completedBody,
       statuses: [200, 202],
       handle: async ({ by: grant, body, request }) => {
@@ -76,6 +97,9 @@ export function workerRoutes(options: WorkerRoutesOptions): Route[] {
     route({
       method: 'POST',
       path: `${BASE}/workers/claim`,
+      operation: 'takeWork',
+      summary: 'Takes work, and waits for some if there is none.',
+      answer: takenWork,
       needs: 'worker',
       body: takeWorkBody,
       waits: true,

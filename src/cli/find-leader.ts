@@ -108,7 +108,7 @@ function inWords({ term, pid, address }: Leader): string {
 
 export async function clientOf({ secrets }: Pick<Components, 'secrets'>, url: string): Promise<ServoClient> {
   const known = await secrets.read()
-  if (known !== undefined) return new ServoClient({ url, token: known.api_token })
+  if (known !== undefined) return new ServoClient({ url, token: known.api_token, retries: 0 })
   throw new ServoError(
     'unavailable',
     'no_secrets',

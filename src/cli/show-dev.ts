@@ -128,7 +128,10 @@ export const screen: DevVoice = {
       const now = { task: wireRow(tasks, task), attempt: attempt && wireRow(taskAttempts, attempt) }
       const text = taskLine(now.task, now.attempt)
       if (text !== undefined) print(`${clock()} ${colours.dim(shortId(task.run_id))}  ${text}`)
-      for (const line of [...failureLines(now), ...findingLines(now.attempt)]) print(`         ${line}`)
+      const failure = failureLines(now)
+      // The line of the task has the first line of it already.
+      const isSaid = failure.length === 1 && text?.includes(failure[0]?.trim() ?? '')
+      for (const line of [...(isSaid ? [] : failure), ...findingLines(now.attempt)]) print(`         ${line}`)
       if (task.finished_at !== null) warnings.set(task.run_id, (warnings.get(task.run_id) ?? 0) + warningsOf([now]))
       return
     }

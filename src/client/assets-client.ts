@@ -1,16 +1,17 @@
 import type { AssetsApi } from '../api/asset-contract.ts'
 import { type Connection, queryText } from './connection.ts'
+import type { Remote } from './remote.ts'
 
 /** Reads assets and their partitions from a server, and reports facts about them. */
-export function assetsClient(server: Connection): AssetsApi {
+export function assetsClient(server: Connection): Remote<AssetsApi> {
   return {
-    list: ({ select, limit, cursor }) => server.json('GET', `/assets${queryText({ select, limit, cursor })}`),
+    list: (query = {}) => server.json('GET', `/assets${queryText(query)}`),
     get: (assetKey) => server.json('GET', pathOf(assetKey)),
     graph: (select) => server.json('GET', `/assets/graph${queryText({ select })}`),
     report: (assetKey, body, user) => server.json('POST', `${pathOf(assetKey)}/materializations`, { body, user }),
     wipe: (assetKey, body, user) => server.json('POST', `${pathOf(assetKey)}/wipe`, { body, user }),
     changeKeys: (setName, body, user) => server.json('POST', keysPath(setName), { body, user }),
-    keys: (setName, { limit, cursor }) => server.json('GET', keysPath(setName) + queryText({ limit, cursor })),
+    keys: (setName, query = {}) => server.json('GET', keysPath(setName) + queryText(query)),
   }
 }
 

@@ -12,6 +12,7 @@ import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
+import type { Remote } from './remote.ts'
 import { retentionClient } from './retention-client.ts'
 import { runsClient } from './runs-client.ts'
 import { schedulesClient } from './schedules-client.ts'
@@ -22,15 +23,15 @@ import { whyClient } from './why-client.ts'
 
 /** A workspace whose leader is another process: the same questions, the same answers, the same errors, over HTTP. */
 export class ServoClient implements WorkspaceApi {
-  readonly runs: RunsApi
-  readonly assets: AssetsApi
-  readonly statuses: StatusApi
-  readonly schedules: SchedulesApi
-  readonly sensors: SensorsApi
-  readonly backfills: BackfillsApi
-  readonly whys: WhyApi
-  readonly retention: RetentionApi
-  readonly tokens: TokensApi
+  readonly runs: Remote<RunsApi>
+  readonly assets: Remote<AssetsApi>
+  readonly statuses: Remote<StatusApi>
+  readonly schedules: Remote<SchedulesApi>
+  readonly sensors: Remote<SensorsApi>
+  readonly backfills: Remote<BackfillsApi>
+  readonly whys: Remote<WhyApi>
+  readonly retention: Remote<RetentionApi>
+  readonly tokens: Remote<TokensApi>
   readonly #server: Connection
 
   constructor(options: ClientOptions) {
@@ -44,6 +45,11 @@ export class ServoClient implements WorkspaceApi {
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
     this.tokens = tokensClient(this.#server)
+  }
+
+  /** The same server, asked in another way: `client.with({ signal: AbortSignal.timeout(5_000) }).runs.list()`. */
+  with(options: Partial<ClientOptions>): ServoClient {
+    return new ServoClient({ ...this.#server.options, ...options })
   }
 
   /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */

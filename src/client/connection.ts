@@ -1,24 +1,25 @@
-import type { IncomingMessage } from 'node:http'
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
-
-// Not `fetch`: a command that asks one question would spend most of its time loading it. Nor an import of `node:http`: Node
-// copies every export of a module that is imported, and some of these load `fetch`.
-const { request } = process.getBuiltinModule('node:http')
-/** Loaded only for a server elsewhere. */
-const requestOver = (url: string): typeof request =>
-  url.startsWith('https:') ? process.getBuiltinModule('node:https').request : request
+import { type Received, type Sent, send, wholeText } from './transport.ts'
 
 export interface ClientOptions {
-  /** Without a slash at the end. */
+  /** The address of the server, such as `http://127.0.0.1:4400`. */
   readonly url: string
   readonly token: string
+  /** How often a request that may be repeated is sent again while the server asks to wait (429, 503); 3 times if absent. */
+  readonly retries?: number
+  /** Ends every request of this client. */
+  readonly signal?: AbortSignal | undefined
+  /** What to do if nobody answers, if the caller knows better. */
+  readonly ifSilent?: string
 }
 
 interface Asked {
-  readonly body?: unknown
-  readonly user?: string
+  readonly body?: object
+  readonly user?: string | undefined
   readonly traceparent?: string | undefined
 }
+
+const RETRIES = 3
 
 const kindOfStatus: Readonly<Record<number, ErrorKind>> = {
   404: 'not_found',
@@ -34,42 +35,49 @@ const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays
 const ALIVE_MS = 2_000
 /** Longer than a server waits for its storage, and than it takes to go through a million partitions. */
 const ANSWER_MS = 120_000
+/** Nobody waits longer for an answer that may be had by asking again. */
+const MAX_WAIT_MS = 30_000
 
 /** Sends requests to a server and reads its answers. A refusal is thrown as the error that the server had. */
 export class Connection {
-  readonly #options: ClientOptions
+  readonly options: ClientOptions
+  readonly #url: string
 
   constructor(options: ClientOptions) {
-    this.#options = options
+    this.options = options
+    this.#url = options.url.replace(/\/+$/, '')
   }
 
   /** `T` is the answer of this route by the contract. The server is our own, so its answers are not checked again. */
-  async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
-    const signal = AbortSignal.timeout(ANSWER_MS)
-    const response = await this.#ask(method, path, { ...options, signal })
-    return this.#parsed(await textOf(response).catch((error: unknown) => this.#refuse(error, signal)))
+  async json<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
+    const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...[this.options.signal ?? []].flat()])
+    const received = await this.#ask(method, path, { ...asked, signal })
+    return this.#parsed(await wholeText(received).catch((error: unknown) => this.#refuse(error, signal)))
   }
 
   /** The address of the server. */
   get url(): string {
-    return this.#options.url
+    return this.#url
   }
 
   async isThere(instance: string): Promise<boolean> {
     try {
-      const answer = await send(`${this.#options.url}/health/live`, { method: 'GET', signal: AbortSignal.timeout(ALIVE_MS) })
-      return (JSON.parse(await textOf(answer)) as { instance?: string }).instance === instance
+      const answer = await send(`${this.#url}/health/live`, { method: 'GET', signal: AbortSignal.timeout(ALIVE_MS) })
+      const found: { instance?: string } = JSON.parse(await wholeText(answer))
+      return found.instance === instance
     } catch {
       return false
     }
   }
 
   /** Yields one answer per line, as they come; `T` as for `json`. */
-  async *lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T> {
-    const response = await this.#ask('GET', path, signal === undefined ? {} : { signal })
+  async *lines<T>(path: string, ...more: readonly (AbortSignal | undefined)[]): AsyncGenerator<T> {
+    const signals = [this.options.signal, ...more].filter((each) => each !== undefined)
+    const signal = signals.length === 0 ? undefined : AbortSignal.any(signals)
+    const received = await this.#ask('GET', path, signal === undefined ? {} : { signal })
     let rest = ''
     try {
-      for await (const chunk of response.setEncoding('utf8')) {
+      for await (const chunk of received.chunks()) {
         const parts = (rest + chunk).split('\n')
         rest = parts.pop() ?? ''
         for (const line of parts) if (line !== '') yield JSON.parse(line)
@@ -84,80 +92,100 @@ export class Connection {
     method: string,
     path: string,
     { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
-  ): Promise<IncomingMessage> {
-    const { url, token } = this.#options
-    const headers = {
-      authorization: `Bearer ${token}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(user !== undefined && { 'x-servo-user': user }),
-      ...(traceparent !== undefined && { traceparent }),
-    }
-    const response = await send(`${url}${path.startsWith('/auth/') ? '' : '/api/v1/orchestration'}${path}`, {
+  ): Promise<Received> {
+    const { token, retries = RETRIES } = this.options
+    const sent: Sent = {
       method,
-      headers,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...(user !== undefined && { 'x-servo-user': user }),
+        ...(traceparent !== undefined && { traceparent }),
+      },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),
-    }).catch((error: unknown) => this.#refuse(error, signal))
-    const { statusCode = 0 } = response
-    if (statusCode >= 200 && statusCode < 300) return response
-    throw await refusalOf(response)
+    }
+    for (let left = mayRepeat(method, body) ? retries : 0; ; left--) {
+      const received = await send(`${this.#url}${path.startsWith('/auth/') ? '' : '/api/v1/orchestration'}${path}`, sent).catch((error: unknown) =>
+        this.#refuse(error, signal),
+      )
+      const { status } = received
+      if (status >= 200 && status < 300) return received
+      const refusal = await refusalOf(received)
+      const isBusy = status === 429 || status === 503
+      if (!isBusy || left <= 0) throw refusal
+      await pause(waitMsOf(received), signal).catch(() => this.#refuse(refusal, signal))
+    }
   }
 
   /** Another program may answer at an address that somebody wrote down. */
   #parsed<T>(text: string): T {
     try {
-      return JSON.parse(text) as T
+      return JSON.parse(text)
     } catch {
-      throw new ServoError('unavailable', 'not_servo', `${this.#options.url} answers, but is no Servo server`, {
+      throw new ServoError('unavailable', 'not_servo', `${this.#url} answers, but is no Servo server`, {
         hint: 'Check the address: --url or SERVO_URL.',
       })
     }
   }
 
   #refuse(error: unknown, signal: AbortSignal | undefined): never {
+    // Whoever asked has given up, and knows why.
+    if (this.options.signal?.aborted) throw this.options.signal.reason
     const why = messageOf(signal?.aborted ? signal.reason : error)
-    const hint = 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
+    const hint =
+      this.options.ifSilent ?? 'It may have just ended or be too busy. Try again; if it stays so, stop it and start it anew.'
     const isRefused = error instanceof Error && 'code' in error && error.code === 'ECONNREFUSED'
     const code = isRefused ? 'not_reached' : 'no_answer'
-    throw new ServoError('unavailable', code, `${this.#options.url} does not answer: ${why}`, { hint, cause: error })
+    throw new ServoError('unavailable', code, `${this.#url} does not answer: ${why}`, { hint, cause: error })
   }
 }
 
-interface Sent {
-  readonly method: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly signal?: AbortSignal
+/** By these a server recognizes a request that it has seen. */
+const names = ['request_id', 'client_request_id', 'report_id', 'key']
+
+/** True if a request changes nothing, or changes nothing again when it is sent twice. */
+function mayRepeat(method: string, body: object | undefined): boolean {
+  if (method === 'GET') return true
+  const given = new Map<string, unknown>(Object.entries(body ?? {}))
+  return names.some((name) => given.get(name) !== undefined)
 }
 
-async function send(url: string, { body, ...options }: Sent): Promise<IncomingMessage> {
-  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  requestOver(url)(url, options, resolve).on('error', reject).end(body)
-  return await promise
+/** How long the server asks to wait, a second if it does not say. */
+function waitMsOf(received: Received): number {
+  const seconds = Number(received.header('retry-after') ?? 1)
+  return Math.min(Number.isFinite(seconds) ? seconds * 1_000 : 1_000, MAX_WAIT_MS)
 }
 
-async function textOf(response: IncomingMessage): Promise<string> {
-  let text = ''
-  for await (const chunk of response.setEncoding('utf8')) text += chunk
-  return text
+/** Rejects as soon as the signal fires. */
+async function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  const timer = setTimeout(resolve, ms)
+  const end = (): void => reject(signal?.reason)
+  if (signal?.aborted) end()
+  signal?.addEventListener('abort', end, { once: true })
+  try {
+    await promise
+  } finally {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', end)
+  }
 }
 
-interface Problem {
-  readonly detail?: string
-  readonly code?: string
-  readonly hint?: string
-}
-
-async function refusalOf(response: IncomingMessage): Promise<ServoError> {
-  const { statusCode: status = 0 } = response
-  const problem: Problem = await textOf(response)
+async function refusalOf(received: Received): Promise<ServoError> {
+  const { status } = received
+  const problem: Record<string, unknown> = await wholeText(received)
     .then(JSON.parse)
     .catch(() => ({}))
   const kind = kindOfStatus[status] ?? (status >= 500 ? 'unavailable' : 'invalid')
-  const hint = problem.hint ?? (kind === 'unavailable' ? TRY_AGAIN : undefined)
-  return new ServoError(kind, problem.code ?? 'refused', problem.detail ?? `the server answered ${status}`, {
-    ...(hint !== undefined && { hint }),
-  })
+  const { type: _, title: __, detail, code, hint: given, ...facts } = problem
+  const hint = typeof given === 'string' ? given : kind === 'unavailable' ? TRY_AGAIN : undefined
+  return new ServoError(
+    kind,
+    typeof code === 'string' ? code : 'refused',
+    typeof detail === 'string' ? detail : `the server answered ${status}`,
+    { ...(hint !== undefined && { hint }), facts: { ...facts, status } },
+  )
 }
 
 /** `?name=value` for every name that has a value, repeated for a list. */

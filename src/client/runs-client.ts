@@ -1,10 +1,10 @@
 import type { RunsApi } from '../api/run-contract.ts'
 import { type Connection, queryText } from './connection.ts'
+import type { Remote } from './remote.ts'
 
 /** Reads runs from a server, and requests new ones. */
-export function runsClient(server: Connection): RunsApi {
-  const page: RunsApi['page'] = ({ limit, cursor, state, trigger, asset, since, until }) =>
-    server.json('GET', `/runs${queryText({ limit, cursor, state, trigger, asset, since, until })}`)
+export function runsClient(server: Connection): Remote<RunsApi> {
+  const page: Remote<RunsApi>['page'] = (query = {}) => server.json('GET', `/runs${queryText(query)}`)
   return {
     request: (run, user, traceparent) => server.json('POST', '/runs', { body: run, user, traceparent }),
     preview: (run) => server.json('POST', '/runs/preview', { body: run }),
@@ -17,7 +17,7 @@ export function runsClient(server: Connection): RunsApi {
     page,
     get: (runId) => server.json('GET', pathOf(runId)),
     durations: (runId) => server.json('GET', `${pathOf(runId)}/durations`),
-    logs: (runId, { task, attempt }) => server.lines(`${pathOf(runId)}/logs${queryText({ task, attempt })}`),
+    logs: (runId, query) => server.lines(`${pathOf(runId)}/logs${queryText(query)}`),
     follow: (runId, signal) => server.lines(`${pathOf(runId)}/follow`, signal),
   }
 }

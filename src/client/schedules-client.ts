@@ -1,15 +1,16 @@
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import { type Connection, queryText } from './connection.ts'
+import type { Remote } from './remote.ts'
 
 /** Asks a server about its schedules, and tells it what to do with them. */
-export function schedulesClient(server: Connection): SchedulesApi {
+export function schedulesClient(server: Connection): Remote<SchedulesApi> {
   const at = (idOrName: string, more = ''): string => `/schedules/${encodeURIComponent(idOrName)}${more}`
   const expecting = (expected: number | undefined): string => queryText({ expected_state_version: expected })
   return {
-    list: (query) => server.json('GET', `/schedules${queryText(query)}`),
+    list: (query = {}) => server.json('GET', `/schedules${queryText(query)}`),
     get: (idOrName) => server.json('GET', at(idOrName)),
-    ticks: (idOrName, query) => server.json('GET', at(idOrName, `/ticks${queryText(query)}`)),
-    allTicks: (query) => server.json('GET', `/ticks${queryText(query)}`),
+    ticks: (idOrName, query = {}) => server.json('GET', at(idOrName, `/ticks${queryText(query)}`)),
+    allTicks: (query = {}) => server.json('GET', `/ticks${queryText(query)}`),
     create: (body, user) => server.json('POST', '/schedules', { body, user }),
     update: (idOrName, body, user, expected) => server.json('PATCH', at(idOrName, expecting(expected)), { body, user }),
     remove: (idOrName, body, user, expected) =>

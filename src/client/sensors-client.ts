@@ -1,16 +1,17 @@
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import { type Connection, queryText } from './connection.ts'
+import type { Remote } from './remote.ts'
 
 /** Asks a server about its sensors, and tells it what to do with them. */
-export function sensorsClient(server: Connection): SensorsApi {
+export function sensorsClient(server: Connection): Remote<SensorsApi> {
   const at = (idOrName: string, more = ''): string => `/sensors/${encodeURIComponent(idOrName)}${more}`
   const expecting = (what: string, expected: number | undefined): string =>
     `/${what}${queryText({ expected_state_version: expected })}`
   return {
-    list: (query) => server.json('GET', `/sensors${queryText(query)}`),
+    list: (query = {}) => server.json('GET', `/sensors${queryText(query)}`),
     get: (idOrName) => server.json('GET', at(idOrName)),
-    evals: (idOrName, query) => server.json('GET', at(idOrName, `/evals${queryText(query)}`)),
-    deadLetters: (idOrName, query) => server.json('GET', at(idOrName, `/dead-letters${queryText(query)}`)),
+    evals: (idOrName, query = {}) => server.json('GET', at(idOrName, `/evals${queryText(query)}`)),
+    deadLetters: (idOrName, query = {}) => server.json('GET', at(idOrName, `/dead-letters${queryText(query)}`)),
     create: (body, user) => server.json('POST', '/sensors', { body, user }),
     update: (idOrName, body, user, expected) =>
       server.json('PATCH', at(idOrName, queryText({ expected_state_version: expected })), { body, user }),

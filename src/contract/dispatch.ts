@@ -87,7 +87,7 @@ const count = z.number().int().min(0).max(MAX_COUNT)
 /** Longer than any caller waits, and a moment in time that can be written. */
 const LONGEST_WAIT_MS = 100 * 366 * DAY_MS
 
-const reportedCheck = z.object({
+export const reportedCheck = z.object({
   name: z.string(),
   ok: z.boolean(),
   severity: z.enum(['error', 'warn']),

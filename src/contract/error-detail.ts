@@ -1,4 +1,4 @@
-import type { ErrorBehind, ErrorDetail } from './error-schema.ts'
+import type { ErrorBehind, ErrorDetail, RecordedDetail } from './error-schema.ts'
 
 /** As long as a message that is recorded may be. */
 export const MAX_MESSAGE = 16_384
@@ -65,7 +65,7 @@ export function cutMiddle(text: string, most: number): string {
 }
 
 /** An error as people read it, a line each: what it is, where it was thrown, and what led to it. */
-export function errorLines(message: string, detail: ErrorDetail | null | undefined): string[] {
+export function errorLines(message: string, detail: RecordedDetail | null | undefined): string[] {
   const { causes, ...own } = detail ?? {}
   const lines = linesOf(message, own)
   for (const { depth, as, message: its, ...cause } of causes ?? []) {
@@ -91,10 +91,17 @@ export const PROGRAM_ERROR = 'ProgramError'
 /** Says nothing that the message does not. */
 const isCommon = (type: string): boolean => ['Error', 'ServoError', PROGRAM_ERROR].includes(type)
 
-/** The message with the last cause, which often says more than the message: `fetch failed: connect ECONNREFUSED`. */
-export function messageWithCause(message: string, detail: ErrorDetail | null | undefined): string {
+/**
+ * The message with its cause, which often says more than the message: `fetch failed: connect ECONNREFUSED`. Of a long chain only the last
+ * one, which began it all.
+ */
+export function messageWithCause(message: string, detail: RecordedDetail | null | undefined): string {
   const [first = ''] = message.split('\n', 1)
-  const last = detail?.causes?.findLast(({ as }) => as === 'cause')
-  const [why = ''] = (last?.message ?? '').split('\n', 1)
-  return why === '' || first.includes(why) ? first : `${first}: ${why}`
+  const causes = (detail?.causes ?? []).filter(({ as }) => as === 'cause')
+  let words = first
+  for (const { message } of causes.length <= 2 ? causes : causes.slice(-1)) {
+    const [why = ''] = message.split('\n', 1)
+    if (why !== '' && !words.includes(why)) words = `${words.replace(/[.:;,\s]+$/, '')}: ${why}`
+  }
+  return words
 }

@@ -23,3 +23,5 @@ export type ErrorBehind = z.infer<typeof errorBehind>
 /** What an attempt reports of its error, and what is recorded of it, besides its message. */
 export const errorDetail = z.object({ ...shown, causes: z.array(errorBehind).nullish() })
 export type ErrorDetail = z.infer<typeof errorDetail>
+/** The same on record, where nobody changes it. */
+export type RecordedDetail = Omit<ErrorDetail, 'causes'> & { readonly causes?: readonly ErrorBehind[] | null | undefined }

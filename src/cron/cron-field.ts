@@ -66,7 +66,7 @@ export function oneValue(word: string, field: Field, text: string): number {
   if (named >= 0) return field.min + named
   const value = digits(word)
   if (value === undefined) throw badField(field, word, text)
-  if (value < field.min || value > field.max) throw badField(field, word, text, `it goes from ${field.min} to ${field.max}`)
+  if (value < field.min || value > field.max) throw outOfRange(field, value, text)
   return value
 }
 
@@ -79,8 +79,13 @@ export function badField(field: Field, found: string, text: string, why?: string
   })
 }
 
+function outOfRange(field: Field, value: number, text: string): ServoError {
+  const why = `${field.name} ${value} is out of range (${field.min}–${field.max})`
+  return badCron(text, why, `As ${field.name} write ${field.example}.`, { field: field.name })
+}
+
 export function badCron(text: string, why: string, hint: string, facts: Record<string, unknown> = {}): ServoError {
-  return new ServoError('invalid', 'bad_cron', `the cron expression ${quoteWord(text)} cannot be used: ${why}`, {
+  return new ServoError('invalid', 'bad_cron', `invalid cron expression ${quoteWord(text)}: ${why}`, {
     hint,
     facts: { ...facts, cron: text.slice(0, 200) },
   })

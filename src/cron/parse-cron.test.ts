@@ -161,7 +161,7 @@ describe('a cron expression', () => {
   test('that cannot be read says which field is wrong and what to write there', () => {
     expect(() => parseCron('0 25 * * *')).toThrow(
       expect.objectContaining({
-        message: 'the cron expression "0 25 * * *" cannot be used: "25" cannot be the hour: it goes from 0 to 23',
+        message: 'invalid cron expression "0 25 * * *": hour 25 is out of range (0–23)',
         hint: 'As hour write *, 6, 9-17, 22-4 or */2.',
         facts: { field: 'hour', cron: '0 25 * * *' },
       }),

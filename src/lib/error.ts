@@ -27,6 +27,12 @@ export class ServoError extends Error {
     this.hint = details.hint
     this.facts = details.facts ?? {}
   }
+
+  /** The field of a request that is wrong, as a path with dots, if it is one. */
+  get field(): string | undefined {
+    const { field } = this.facts
+    return typeof field === 'string' ? field : undefined
+  }
 }
 
 export function isServoError(error: unknown, kind?: ErrorKind): error is ServoError {

@@ -32,6 +32,7 @@ describe('secrets', () => {
     const forms = [
       secret,
       JSON.stringify({ secret }),
+      JSON.stringify({ body: JSON.stringify({ secret }) }),
       `https://x.example/?q=${encodeURIComponent(secret)}&r=${new URLSearchParams({ secret })}`,
       ...['', 'u', 'us', 'user:'].flatMap((before) =>
         (['base64', 'base64url'] as const).map((how) => Buffer.from(`${before}${secret}!`).toString(how)),
@@ -46,6 +47,19 @@ describe('secrets', () => {
     expect(oneLine.text('line MIIEvQIBADAN/+Bg==')).toBe('line [redacted OTHER_KEY]')
     expect(oneLine.text(encodeURIComponent('MIIEvQIBADAN/+Bg=='))).toBe('[redacted OTHER_KEY]')
     expect(oneLine.text(Buffer.from('MIIEvQIBADAN/+Bg==').toString('base64'))).toContain('[redacted OTHER_KEY]')
+  })
+
+  test('in addresses are found encoded and decoded, also if the address itself is a secret', () => {
+    const address = 'postgres://bob:canaryPw%40rd99@db/x'
+    const password = decodeURIComponent(new URL(address).password)
+    for (const environment of [{ DATABASE_URL: address }, { SECRET_URL: address }]) {
+      const { text } = redactor(environment)
+      for (const form of [password, 'canaryPw%40rd99', Buffer.from(`bob:${password}`).toString('base64'), address])
+        expect(text(`[${form}]`), form).toMatch(/\[redacted (DATABASE|SECRET)_URL]/)
+      expect(text(password)).not.toContain('rd99')
+    }
+    expect(redactor({ URL: 'amqp://bob:p@ssw0rd-9@mq' }).text('p@ssw0rd-9')).toBe('[redacted URL]')
+    expect(redactor({ A_TOKEN: 'broken%zz1' }).text('broken%zz1')).toBe('[redacted A_TOKEN]')
   })
 
   test('that contain one another are taken out whole, and those that are gone by now too', () => {

@@ -30,8 +30,8 @@ export function secretsOf(environment: Environment, declared: Iterable<string> =
   return found
 }
 
-/** `postgres://shop:the-password@db/shop` */
-const passwordIn = (value: string): string | undefined => /^[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:([^\s/@]+)@/i.exec(value)?.[1]
+/** `postgres://shop:the-password@db/shop`. The last `@` counts, as in `new URL()`. */
+const passwordIn = (value: string): string | undefined => /^\s*[a-z][a-z0-9+.-]*:\/\/[^\s/:@]*:([^\s/?#]+)@/i.exec(value)?.[1]
 
 /** Takes secrets out of text before it leaves the process: what is recorded stays for ever. */
 export class Redactor {
@@ -76,10 +76,12 @@ export function redactedEnd(kept: string, most: number, redact: (text: string) =
   return (kept.length >= most + LONGEST_SECRET ? text.slice(LONGEST_SECRET) : text).slice(-most)
 }
 
-/** A secret as it is, and as it looks in JSON, in an address, and in base64 at whatever place. */
+/** A secret as it is, and as it looks in JSON, in JSON within JSON, in an address, and in base64 at whatever place. */
 function formsOf(secret: string): Set<string> {
   const value = secret.trim()
-  const forms = new Set([secret, value, JSON.stringify(value).slice(1, -1)])
+  const forms = new Set([secret, value, inJson(value), inJson(inJson(value))])
+  for (const part of [passwordIn(value), decoded(value)])
+    if (part !== undefined && part.length >= MIN_DECLARED) for (const form of formsOf(part)) forms.add(form)
   if (value.isWellFormed()) {
     const inAddress = encodeURIComponent(value)
     for (const form of [inAddress, inAddress.replaceAll('%20', '+'), encodeURI(value)]) forms.add(form)
@@ -91,6 +93,18 @@ function formsOf(secret: string): Set<string> {
     for (const line of lines)
       if (line.length >= MIN_LENGTH && !line.startsWith('-----')) for (const form of formsOf(line)) forms.add(form)
   return forms
+}
+
+const inJson = (text: string): string => JSON.stringify(text).slice(1, -1)
+
+/** What code passes on is often the decoded password of an address. Undefined if nothing is encoded in it. */
+function decoded(value: string): string | undefined {
+  try {
+    const text = decodeURIComponent(value)
+    return text === value ? undefined : text
+  } catch {
+    return undefined
+  }
 }
 
 /** Three bytes are four characters, so a secret in the middle of something else has one of three forms. */

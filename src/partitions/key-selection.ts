@@ -64,10 +64,14 @@ function spansOf(set: PartitionSet, selected: Pieces): Spans {
 function spanOf(set: PartitionSet, from: string | undefined, to: string | undefined): Spans {
   const first = from === undefined ? 0 : positionIn(set, from)
   const last = to === undefined ? set.count - 1 : positionIn(set, to)
-  if (from !== undefined && to !== undefined && last < first)
-    throw badSelection(`${from} comes after ${to}`, `Swap them: ${to}..${from}.`)
+  if (from !== undefined && to !== undefined && last < first) throw reversed(from, to)
   return span(first, last)
 }
+
+const reversed = (from: string, to: string): ServoError =>
+  new ServoError('invalid', 'bad_partition_selection', `the range is reversed: ${from} comes after ${to}`, {
+    hint: `Swap them: ${to}..${from}.`,
+  })
 
 function refuseNames(selection: object): never {
   throw badSelection(

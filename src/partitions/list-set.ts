@@ -34,6 +34,6 @@ function unknownKey(key: string, list: readonly string[], owner: string): KeyPro
   const instead = meant === undefined ? `${owner} ${shown === '' ? 'no keys' : shown}` : `did you mean ${meant}?`
   return {
     code: 'unknown_key',
-    message: `${key === '' ? 'The partition key is empty' : `Partition ${key} not found`}: ${instead}`,
+    message: `no partition ${key || '""'}; ${instead}`,
   }
 }

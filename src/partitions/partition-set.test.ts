@@ -159,7 +159,7 @@ describe('a partition that does not exist', () => {
     )
   })
 
-  const first = 'there are 2025-03-01 to 2025-03-09'
+  const first = 'its partitions run from 2025-03-01 to 2025-03-09'
   test.each([
     [
       days,
@@ -179,15 +179,15 @@ describe('a partition that does not exist', () => {
       'not_closed',
       'Partition 2026 never exists. None ever exists',
     ],
-    [days, '2025-02-28', 'outside_range', `Partition 2025-02-28 not found: ${first}`],
-    [define({ ...days, end: '2025-03-10' }), '2025-03-10', 'outside_range', `Partition 2025-03-10 not found: ${first}`],
-    [days, '2025-3-1', 'unknown_key', `No daily window has the key 2025-3-1: ${first}`],
-    [days, '2025-02-30', 'unknown_key', `No daily window has the key 2025-02-30: ${first}`],
+    [days, '2025-02-28', 'outside_range', `no partition 2025-02-28; ${first}`],
+    [define({ ...days, end: '2025-03-10' }), '2025-03-10', 'outside_range', `no partition 2025-03-10; ${first}`],
+    [days, '2025-3-1', 'unknown_key', `no partition 2025-3-1; ${first}`],
+    [days, '2025-02-30', 'unknown_key', `no partition 2025-02-30; ${first}`],
     [
       days,
       'date=2025-03-01,region=eu',
       'other_kind',
-      `date=2025-03-01,region=eu names dimensions, but these partitions are daily windows: ${first}`,
+      `date=2025-03-01,region=eu names dimensions, but these partitions are daily windows; ${first}`,
     ],
     [
       define({ type: 'daily', start: '2025-04-01' }),
@@ -199,18 +199,18 @@ describe('a partition that does not exist', () => {
       define({ ...days, end: '2025-03-01' }),
       '2025-03-01',
       'outside_range',
-      'Partition 2025-03-01 not found: its definition ends before its first window does',
+      'no partition 2025-03-01; its definition ends before its first window does',
     ],
-    [regions, 'es', 'unknown_key', 'Partition es not found: did you mean eu?'],
-    [regions, 'mars', 'unknown_key', 'Partition mars not found: the definition has eu, us, asia'],
+    [regions, 'es', 'unknown_key', 'no partition es; did you mean eu?'],
+    [regions, 'mars', 'unknown_key', 'no partition mars; the definition has eu, us, asia'],
     [
       define({ type: 'dynamic', name: 'customers' }),
       'wilhelm',
       'unknown_key',
-      'Partition wilhelm not found: customers has ada, bob, eve',
+      'no partition wilhelm; customers has ada, bob, eve',
     ],
-    [define({ type: 'dynamic', name: 'none' }), 'zoe', 'unknown_key', 'Partition zoe not found: none has no keys'],
-    [market, 'date=2025-02-28,region=eu', 'outside_range', `Dimension date: Partition 2025-02-28 not found: ${first}`],
+    [define({ type: 'dynamic', name: 'none' }), 'zoe', 'unknown_key', 'no partition zoe; none has no keys'],
+    [market, 'date=2025-02-28,region=eu', 'outside_range', `dimension date: no partition 2025-02-28; ${first}`],
     [
       market,
       '2025-03-01',

@@ -3,6 +3,7 @@ import type { PartitionDefinition } from './definition.ts'
 import { isTime, timeDefinition } from './definition.ts'
 import { type KeyList, keysOf } from './key-list.ts'
 import { listSet } from './list-set.ts'
+import { meantBy } from './meant-keys.ts'
 import { productSet } from './product-set.ts'
 import { type TimeAxis, timeSet } from './time/set.ts'
 import { type TimeDefinition, type TimeWindows, timeWindows } from './time/windows.ts'
@@ -60,12 +61,16 @@ export function partitionSet(definition: PartitionDefinition | undefined, option
   return productSet(definition, dimensions)
 }
 
+/** What is wrong with a key, said of the asset whose partitions these are. */
+export const saidOf = (assetKey: string, problem: string): string =>
+  /^no (time )?partitions?\b/.test(problem) ? `${assetKey} has ${problem}` : `${assetKey}: ${problem}`
+
 /** The position of a key that must exist. */
 export function positionIn(set: PartitionSet, key: string): number {
   const position = set.positionOf(key)
   if (position !== undefined) return position
-  throw new ServoError('not_found', 'no_such_partition', set.problemOf(key)?.message ?? `Partition ${key} not found.`, {
-    hint: 'Request a partition that exists.',
+  throw new ServoError('not_found', 'no_such_partition', set.problemOf(key)?.message ?? `no partition ${key}`, {
+    hint: meantBy(set, key) ?? 'Request a partition that exists.',
     facts: { partition_key: key },
   })
 }
@@ -78,6 +83,6 @@ const unpartitioned: PartitionSet = {
   has: (key) => key === '',
   keys: (from, to) => keysOf(unpartitioned, from, to),
   problemOf: (key) =>
-    key === '' ? undefined : { code: 'other_kind', message: `Partition ${key} not found: the asset has no partitions.` },
+    key === '' ? undefined : { code: 'other_kind', message: `no partition ${key}; the asset has no partitions` },
   dimensions: [],
 }

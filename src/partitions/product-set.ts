@@ -33,7 +33,7 @@ export function productSet(definition: MultiDefinition, unsorted: readonly Dimen
     if (isServoError(values)) return { code: 'other_kind', message: `${values.message}. ${values.hint}` }
     for (const { name, set } of dimensions) {
       const problem = set.problemOf(values[name] ?? '')
-      if (problem !== undefined) return { code: problem.code, message: `Dimension ${name}: ${problem.message}` }
+      if (problem !== undefined) return { code: problem.code, message: `dimension ${name}: ${problem.message}` }
     }
     return undefined
   }

@@ -111,6 +111,9 @@ describe('an error that code threw', () => {
     expect(shown(chainOf(8))?.slice(-2)).toEqual(['7 7', '8 the root'])
     expect(shown(chainOf(10))).toEqual([...[1, 2, 3, 4, 5, 6, 7].map((i) => `${i} ${i}`), '8 … 2 more', '9 the root'])
     expect(messageWithCause('top', described(chainOf(10)))).toBe('top: the root')
+    const cause = new Error('no room.', { cause: new Error('ENOSPC: no space left') })
+    const chain = described(new Error('The table lags behind.', { cause }))
+    expect(messageWithCause('The table lags behind.', chain)).toBe('The table lags behind: no room: ENOSPC: no space left')
     expect(
       errorLines('top', { causes: described(chainOf(10)).causes })
         .filter((line) => !line.includes(' at '))

@@ -9,7 +9,7 @@ export const revenue = table('mart/revenue', {
   schema: z.object({ region: z.string(), orders: z.number(), revenue: z.number() }),
   inputs: { orders, regions },
   checks: {
-    'nothing is lost': async (table) => (await table.sql`select 1 from this where revenue <= ${0}`).length === 0,
+    'revenue is positive': async (table) => (await table.sql`select 1 from this where revenue <= ${0}`).length === 0,
   },
   sql: ({ orders, regions }) => sql`
     select region, count(*) as orders, round(sum(amount * euros), 2) as revenue

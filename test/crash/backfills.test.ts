@@ -85,8 +85,8 @@ class Backfilled {
   async create(): Promise<void> {
     const asked = { partitions: { type: 'all' as const }, chunk_size: CHUNK }
     const { backfills } = this.#client
-    const main = await backfills.create({ ...asked, assets: ['first', 'second'], max_concurrent_runs: 3 }, 'ada')
-    const other = await backfills.create({ ...asked, assets: ['third'], max_concurrent_runs: 1 }, 'ada')
+    const main = await backfills.create({ ...asked, select: ['first', 'second'], max_concurrent_runs: 3 }, 'ada')
+    const other = await backfills.create({ ...asked, select: ['third'], max_concurrent_runs: 1 }, 'ada')
     this.main = main.backfill_id as string
     this.other = other.backfill_id as string
   }

@@ -36,7 +36,7 @@ test('a backup that is made and killed while the project runs restores to what w
   let acknowledged: string[] = []
   const asking = (async () => {
     while (goesOn && !dev.isOver) {
-      const { run_id } = await client.runs.request({ selection: ['*'] }, 'somebody')
+      const { run_id } = await client.runs.request({ select: ['*'] }, 'somebody')
       acknowledged = [...acknowledged, run_id]
       // Ever more slowly: otherwise each round would take longer than the one before.
       await sleep(50 + 10 * acknowledged.length)

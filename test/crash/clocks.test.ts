@@ -32,7 +32,7 @@ class Rounds {
   async once(offset: string): Promise<void> {
     const dev = await this.start(offset)
     const { runs } = this.project.clientOf(dev)
-    const { run_id } = await runs.request({ selection: ['quick'] }, 'somebody')
+    const { run_id } = await runs.request({ select: ['quick'] }, 'somebody')
     this.acknowledged.push(run_id)
     await until(async () => (await runs.get(run_id)).run['state'] === 'SUCCEEDED', 'the run to succeed')
     dev.kill('SIGINT')
@@ -44,7 +44,7 @@ class Rounds {
     const dev = await this.start(offset)
     const key = `m${this.acknowledged.length}`
     // Without a process in between, the kill comes right after the answer.
-    const { run_id, created } = await this.project.clientOf(dev).runs.request({ selection: ['hold'], key }, 'somebody')
+    const { run_id, created } = await this.project.clientOf(dev).runs.request({ select: ['hold'], key }, 'somebody')
     expect(created).toBe(true)
     this.acknowledged.push(run_id)
     if (afterMs > 0) await sleep(afterMs)

@@ -24,7 +24,7 @@ test('[K4] a server that is killed while it removes values loses none that is ke
     const client = await project.client()
     const until = performance.now() + 1_500 + Math.random() * 2_000
     while (performance.now() < until) {
-      await client.runs.request({ selection: ['*'] }, 'somebody')
+      await client.runs.request({ select: ['*'] }, 'somebody')
       await sleep(Math.random() * 120)
     }
     dev.kill('SIGKILL')

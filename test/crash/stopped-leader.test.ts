@@ -30,7 +30,7 @@ describe('a server that is stopped across its lease', { timeout: 60_000 + ROUNDS
       const next = await project.devIn(LEASE)
       const takenOver = manifestsOf(project).at(-1)?.number ?? 0
       // On its way while nobody reads it: the kernel has taken the connection.
-      const body = JSON.stringify({ selection: ['*'], key: 'in flight' })
+      const body = JSON.stringify({ select: ['*'], key: 'in flight' })
       const headers = { authorization: `Bearer ${project.token}`, 'content-type': 'application/json' }
       const inFlight = fetch(`${old.url}/api/v1/orchestration/runs`, { method: 'POST', body, headers }).then(
         ({ status }) => status,

@@ -74,6 +74,15 @@ test('[E7] a servo run that leads goes on with an earlier run whose request is r
   await until(() => readFileSync(project.file('begun'), 'utf8').includes('other'), 'the task of the command')
   expect(await project.servo('run', 'quick', '--key', 'long')).toMatchObject({ code: 2 })
   expect(await project.json('run', 'quick', '--key', 'quick', '--detach')).toMatchObject({ run_id, created: false })
+  expect(await project.servo('run', 'quick', '--key', 'quick')).toMatchObject({ code: 0 })
+  const again = await project.servo('run', 'quick', '--key', 'quick')
+  expect(again).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^run_\w{8} already ran under this key: succeeded at 20/),
+  })
+  expect(await project.json('run', 'quick', '--key', 'quick')).toMatchObject({ run_id, created: false })
+  expect(await project.json('run', 'quick', '--key', 'fresh')).toMatchObject({ created: true })
+  expect((await project.servo('runs', 'show', 'run_')).stderr).toMatch(/several runs start with run_\nhint: Write more/)
   await until(async () => (await project.shown(run_id)).run['state'] === 'SUCCEEDED', 'the run that was asked for again')
   project.write('go-other')
   expect(await other.ended).toMatchObject({ code: 0 })

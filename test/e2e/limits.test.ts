@@ -18,7 +18,7 @@ test('[D2] the limits of servo.config.ts hold for workers that ask, and saving o
   const dev = await project.dev()
   const { url } = dev
   let { runs } = await project.client()
-  const { run_id } = await runs.request({ selection: ['*'] }, 'ada')
+  const { run_id } = await runs.request({ select: ['*'] }, 'ada')
   const out = async (): Promise<Record<string, number>> => {
     const counts: Record<string, number> = {}
     for (const { task_key, state } of (await runs.get(run_id)).tasks) {

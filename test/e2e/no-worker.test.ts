@@ -20,7 +20,7 @@ export default Array.from({ length: 6 }, (_, i) =>
 /** Six tasks are more than it has workers for. It answers while they wait, all of them succeed, and it stops when asked to. */
 async function copes(project: TestProject, dev: Servo): Promise<void> {
   const client = await project.client()
-  const { run_id } = await client.runs.request({ selection: ['*'] }, 'ada')
+  const { run_id } = await client.runs.request({ select: ['*'] }, 'ada')
   const states = async (): Promise<unknown[]> => (await client.runs.get(run_id)).tasks.map(({ state }) => state)
   await until(async () => (await states()).includes('RUNNING'), 'a task to run')
   expect((await fetch(`${dev.url}/health/live`)).status).toBe(200)

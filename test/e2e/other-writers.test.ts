@@ -64,7 +64,7 @@ test.each([
   const runs = await client.runs.list({ limit: 100 })
   expect(runs).toHaveLength(2 * APPENDS)
   // The same in pages, of which each begins where the one before ended.
-  const first = await client.runs.page({ limit: APPENDS, state: 'SUCCEEDED', trigger: 'manual' })
+  const first = await client.runs.page({ limit: APPENDS, status: 'SUCCEEDED', trigger: 'manual' })
   const second = await client.runs.page({ limit: 100, cursor: first.next_cursor ?? '', asset: runs[0]?.assets?.[0] })
   expect([...first.runs, ...second.runs]).toEqual(runs)
   expect(await client.runs.list({ limit: 5, until: runs.at(-1)?.requested_at })).toEqual([])

@@ -23,7 +23,7 @@ test('[D8] runs of one asset wait for each other, are skipped or replace each ot
   const project = projectOf({ 'assets/all.ts': assets })
   await project.dev()
   const { runs } = await project.client()
-  const ask = async (...selection: string[]) => (await runs.request({ selection }, 'ada')).run_id
+  const ask = async (...selection: string[]) => (await runs.request({ select: selection }, 'ada')).run_id
   const began = (name: string, run: string) => until(() => project.has(`began-${name}-${run}`), `${name} of ${run}`)
   const ended = async (run: string, state: string) =>
     until(async () => (await runs.get(run)).run.state === state, `${run} ${state}`)

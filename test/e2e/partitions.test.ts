@@ -282,9 +282,9 @@ describe('partitions', () => {
     [
       'that do not exist',
       ['run', 'numbers', '--partition', '2024-12-31'],
-      /Partition 2024-12-31 not found: there are 2025-01-01/,
+      /has no partition 2024-12-31; its partitions run from 2025-01-01/,
     ],
-    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /No daily window has the key eu/],
+    ['of another definition', ['run', 'numbers', '--partition', 'eu'], /numbers has no partition eu;/],
     [
       'of a range the wrong way round',
       ['run', 'numbers', '--partition', '2025-02-01..2025-01-01'],

@@ -65,7 +65,7 @@ test.runIf(hasPython)(
     const first = await start(servoDir)
     const beats = vi.spyOn(first.orchestrator.remote, 'heartbeat')
     await python(first, servoDir)
-    const { run_id } = await first.api.runs.request({ selection: ['*'], labels: { seconds: '3' } }, 'tester')
+    const { run_id } = await first.api.runs.request({ select: ['*'], labels: { seconds: '3' } }, 'tester')
     await until(first, run_id, ({ tasks }) => tasks.some((task) => task['state'] === 'RUNNING'))
     await vi.waitFor(() => expect(beats).toHaveBeenCalled())
     const port = Number(new URL(first.url ?? '').port)
@@ -86,7 +86,7 @@ test.runIf(hasPython)(
 test('a result that is said again after its run became history is accepted, another one is not', async () => {
   const servoDir = newFolder()
   const first = await start(servoDir)
-  const { run_id } = await first.api.runs.request({ selection: ['scores'] }, 'tester')
+  const { run_id } = await first.api.runs.request({ select: ['scores'] }, 'tester')
   const claim = { worker_id: 'fetch', capacity: 1, wait_ms: 10_000 }
   const { dispatches } = await post(first, '/workers/claim', await tokenOf(servoDir), claim)
   const [work] = dispatches as { task_id: string; task_token: string }[]

@@ -144,9 +144,9 @@ describe('with a server', () => {
     expect(code).toBe(0)
   })
 
-  test('list --state shows runs in that state', async () => {
+  test('list --status shows runs in that state', async () => {
     await project.servo('run', 'flaky')
-    const failed = await project.json('runs', 'list', '--state', 'failed')
+    const failed = await project.json('runs', 'list', '--status', 'failed')
     expect(failed.length).toBeGreaterThan(0)
     expect(new Set(failed.map((run: { state: string }) => run.state))).toEqual(new Set(['FAILED']))
   })
@@ -249,7 +249,7 @@ describe('with a server', () => {
       await until(async () => (await taskState(id, key)) === wanted, `${key} to be ${wanted}`)
     const second = await project.request('second')
     expect(await taskState(second, 'second')).toBe('READY')
-    const running = await project.json('runs', 'list', '--state', 'running')
+    const running = await project.json('runs', 'list', '--status', 'running')
     expect(running.map((run: { run_id: string }) => run.run_id)).toEqual(expect.arrayContaining([listens, first]))
 
     const cancelled = [second, retries, listens, first]
@@ -337,7 +337,7 @@ describe('with a server', () => {
     const start = idOf('twin 0').slice(0, 5)
     const twins = [0, keys.findIndex((key, i) => i > 0 && idOf(key).startsWith(start))].map((i) => keys[i] as string)
     const client = await project.client()
-    for (const key of twins) await client.runs.request({ selection: ['ok'], key }, 'somebody')
+    for (const key of twins) await client.runs.request({ select: ['ok'], key }, 'somebody')
     const ambiguous = await project.servo('runs', 'show', start)
     expect(ambiguous.stderr).toMatch(new RegExp(`^error: several runs start with ${start}\nhint: Write more characters: `))
     for (const key of twins) expect(ambiguous.stderr).toContain(idOf(key))
@@ -357,7 +357,7 @@ describe('without a server', () => {
     expect(failed.stdout).toMatch(/\nfailed {2}run_\w{8} {2}1 succeeded, 1 failed, 1 skipped/)
     expect(failed.code).toBe(1)
 
-    const [run] = await project.json('runs', 'list', '--state', 'failed')
+    const [run] = await project.json('runs', 'list', '--status', 'failed')
     const shown = await project.asked('runs', 'show', shortId(run.run_id))
     expect(shown.stdout).toMatch(/^failed {2}run_\w{8} {2}1 succeeded, 1 failed, 1 skipped in /)
     expect(shown.stdout).toMatch(/\n {2}failed +\d+ ms {2}flaky {3}not repaired\n/)

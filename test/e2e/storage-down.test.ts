@@ -63,7 +63,7 @@ async function inTime<T>(answer: Promise<T>): Promise<T | 'no answer in time'> {
 
 /** Everybody is answered while nothing can be written. */
 async function isRefused(project: TestProject, dev: Servo): Promise<void> {
-  const request = project.clientOf(dev).runs.request({ selection: ['quick'] }, 'somebody')
+  const request = project.clientOf(dev).runs.request({ select: ['quick'] }, 'somebody')
   const refusal = request.then(
     () => 'accepted',
     (error: { kind: string; message: string }) => error,

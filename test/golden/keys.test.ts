@@ -180,8 +180,8 @@ describe('what is on record keeps its name', () => {
     await world.define({ a: [] })
     const components = { ...world.components, ulid: () => '01K00000000000000000000000' }
     const asked = workspaceApi(knowledgeOf(components, world.orchestrator), { runIds: () => secret }).runs
-    const named = await asked.request({ selection: ['*'], key: 'nightly' }, 'ada')
-    const unnamed = await asked.request({ selection: ['*'] }, 'ada')
+    const named = await asked.request({ select: ['*'], key: 'nightly' }, 'ada')
+    const unnamed = await asked.request({ select: ['*'] }, 'ada')
     await world.clock.advance(1_000)
     const again = await asked.rerun(named.run_id, { mode: 'all', key: 'again' }, 'ada')
     const keys = [named, unnamed, again].map(({ run_id }) => [run_id, world.run(run_id)?.run_key])

@@ -13,7 +13,7 @@ if (process.env['UPDATE_GOLDEN']) {
 }
 
 test.each(Object.entries(referencePages()))('docs/reference/%s says what the definitions say', (name, text) => {
-  expect(fs.readFileSync(path.join(folder, name), 'utf8'), 'Run `UPDATE_GOLDEN=1 npm test -- test/golden`.').toBe(text)
+  expect(fs.readFileSync(path.join(folder, name), 'utf8'), 'Run `npm run reference`.').toBe(text)
 })
 
 test('docs/reference/errors.md has every code of the source once, and no other', () => {

@@ -14,7 +14,7 @@ async function withRun(options: WorldOptions = {}, also: (world: World) => Parti
   await world.define({ a: [] })
   const known = { ...knowledgeOf(world.components, world.orchestrator), ...also(world) }
   const { runs } = workspaceApi(known, { runIds: () => secret })
-  const { run_id } = await runs.request({ selection: ['*'], key: 'nightly' }, 'ada')
+  const { run_id } = await runs.request({ select: ['*'], key: 'nightly' }, 'ada')
   await world.clock.advance(SECOND_MS / 10)
   expect(world.task(run_id, 'a')?.state).toBe('DISPATCHED')
   return { world, runs, run_id }

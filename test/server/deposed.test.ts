@@ -38,7 +38,7 @@ describe('[E7] a leader that was deposed and does not know it answers nobody', (
     const before = await filesIn(led, led.paths.ledger)
     deposeUnheard(led)
     expect(await led.post(`/runs/${run}/rerun`, { mode: 'all' })).toMatchObject(DEPOSED)
-    expect(await led.post('/runs', { selection: ['*'], key: 'r2' })).toMatchObject(DEPOSED)
+    expect(await led.post('/runs', { select: ['*'], key: 'r2' })).toMatchObject(DEPOSED)
     await led.clock.advance(MINUTE_MS)
     expect(await filesIn(led, led.paths.ledger)).toEqual(before)
     expect(led.workers.started).toHaveLength(1)

@@ -60,7 +60,7 @@ export class Led {
   }
 
   async request(key: string, selection = '*'): Promise<string> {
-    return (await this.server.api.runs.request({ selection: [selection], key }, 'tester')).run_id
+    return (await this.server.api.runs.request({ select: [selection], key }, 'tester')).run_id
   }
 
   get(path: string) {
@@ -95,6 +95,8 @@ export class Led {
     }
     const response = await this.server.fetch(new Request(`${API}${path}`, { ...init, headers }))
     // biome-ignore lint/suspicious/noExplicitAny: whatever the server says.
-    return { status: response.status, body: (await response.json()) as any }
+    const answered = (await response.json()) as any
+    if (answered.code === 'wrong_answer') throw new Error(`${init.method} ${path}: ${answered.detail}`)
+    return { status: response.status, body: answered }
   }
 }

@@ -10,7 +10,7 @@ import { failure, scope, World } from './world.ts'
 
 const first = { id: 'secret-1', value: 'of the first machine' }
 const replaced = { id: 'secret-2', value: 'made anew when the first was gone' }
-const request = { selection: ['*'], key: 'nightly' }
+const request = { select: ['*'], key: 'nightly' }
 
 const runsOf = ({ orchestrator, components }: World, secret: TenantSecret): RunsApi =>
   workspaceApi(knowledgeOf(components, orchestrator), { runIds: () => secret }).runs
@@ -72,8 +72,8 @@ describe('a run key that was used before the secret of run ids was replaced', ()
   test('[T1] used for other work is refused with the name of the run that has it', async () => {
     const world = await World.open()
     await world.define({ a: [], b: [] })
-    const made = await runsOf(world, first).request({ ...request, selection: ['a'] }, 'ada')
-    await expect(runsOf(world, replaced).request({ ...request, selection: ['b'] }, 'ada')).rejects.toMatchObject({
+    const made = await runsOf(world, first).request({ ...request, select: ['a'] }, 'ada')
+    await expect(runsOf(world, replaced).request({ ...request, select: ['b'] }, 'ada')).rejects.toMatchObject({
       code: 'run_key_conflict',
       facts: { run_id: made.run_id },
     })
@@ -116,16 +116,16 @@ describe('a run key whose run failed', () => {
     await world.orchestrator.publish()
     await world.crash()
     expect(world.run(made.run_id)).toBeUndefined()
-    const again = await runsOf(world, replaced).request({ ...request, selection: ['*'] }, 'ada')
+    const again = await runsOf(world, replaced).request({ ...request, select: ['*'] }, 'ada')
     expect(again).toMatchObject({ created: true, rerun_of: made.run_id })
   })
 
   test('[A29] asked for with other work is refused', async () => {
     const world = await World.open({ script: () => ({ result: failing }) })
     await world.define({ a: [], b: [] })
-    const made = await runsOf(world, first).request({ ...request, selection: ['a'] }, 'ada')
+    const made = await runsOf(world, first).request({ ...request, select: ['a'] }, 'ada')
     await world.clock.advance(10 * SECOND_MS)
-    await expect(runsOf(world, first).request({ ...request, selection: ['b'] }, 'ada')).rejects.toMatchObject({
+    await expect(runsOf(world, first).request({ ...request, select: ['b'] }, 'ada')).rejects.toMatchObject({
       code: 'run_key_conflict',
       facts: { run_id: made.run_id },
     })

@@ -53,12 +53,12 @@ test('[S13] pages follow each other without a gap, also when runs became history
 })
 
 test('a list is filtered by state, trigger, asset and time, and by several of them', async () => {
-  expect(await listed({ state: 'FAILED' })).toEqual([9, 6, 3, 0])
-  expect(await listed({ state: 'PENDING' })).toEqual([11])
+  expect(await listed({ status: 'FAILED' })).toEqual([9, 6, 3, 0])
+  expect(await listed({ status: 'PENDING' })).toEqual([11])
   expect(await listed({ trigger: 'manual', limit: 2 })).toEqual([11, 10])
   expect(await listed({ trigger: 'schedule' })).toEqual([])
-  expect(await listed({ asset: 'asset-1', state: 'SUCCEEDED' })).toEqual([7, 5, 1])
-  const [run] = await reader.list({ limit: 1, state: 'FAILED' })
+  expect(await listed({ asset: 'asset-1', status: 'SUCCEEDED' })).toEqual([7, 5, 1])
+  const [run] = await reader.list({ limit: 1, status: 'FAILED' })
   const at = run!.requested_at
   expect(await listed({ since: at })).toEqual([11, 10, 9])
   expect(await listed({ until: at, limit: 2 })).toEqual([8, 7])

@@ -8,7 +8,7 @@ import { Led } from './led.ts'
 const opened = async () => {
   const led = await Led.open({ assets: [{ asset_key: 'a', kind: 'asset' }] })
   const writes = ({ method, path }: StoreRequest): boolean => method === 'create' && path.startsWith(led.paths.ledger)
-  return { led, writes, body: { selection: ['a'], key: 'r1' } }
+  return { led, writes, body: { select: ['a'], key: 'r1' } }
 }
 
 test('[L3][O2] nobody is shown what is not durable: the answer waits for the write', async () => {
@@ -70,7 +70,7 @@ test('a task that the run does not have and an asset that nobody declares are re
     assets: [day('mart/best'), { asset_key: 'raw', kind: 'asset' }, { asset_key: 'rare', kind: 'asset' }],
   })
   const { runs } = led.server.api
-  const { run_id } = await runs.request({ selection: ['mart/best', 'raw'], partitions: ['*'] }, 'tester')
+  const { run_id } = await runs.request({ select: ['mart/best', 'raw'], partitions: ['*'] }, 'tester')
   await led.clock.advance(MINUTE_MS)
   const logs = async (task: string) => (await led.get(`/runs/${run_id}/logs?task=${encodeURIComponent(task)}`)).body
   expect(await logs('nope')).toMatchObject({
@@ -81,7 +81,8 @@ test('a task that the run does not have and an asset that nobody declares are re
   expect(await logs('mart/best')).toMatchObject({ hint: 'Its tasks: mart/best[a], mart/best[b].' })
   expect(await logs('mart/bst[a]')).toMatchObject({ hint: 'Did you mean mart/best[a]?' })
 
-  const rerun = async (selection: string) => (await led.post(`/runs/${run_id}/rerun`, { mode: 'subset', selection })).body
+  const rerun = async (selection: string) =>
+    (await led.post(`/runs/${run_id}/rerun`, { mode: 'subset', select: selection })).body
   expect(await rerun('mart/bets')).toMatchObject({ detail: 'asset "mart/bets" not found', hint: 'Did you mean mart/best?' })
   expect(await rerun('rare')).toMatchObject({ code: 'nothing_to_rerun', detail: `${run_id} has no task that rare selects` })
 })

@@ -112,7 +112,7 @@ async function play(seed: number) {
   await lease.announce('http://127.0.0.1:4400')
   server.reachableAt('http://127.0.0.1:4400')
   await server.define(project())
-  const { run_id } = await server.api.runs.request({ selection: ['*'], key: 'all' }, 'tester')
+  const { run_id } = await server.api.runs.request({ select: ['*'], key: 'all' }, 'tester')
   const state = async () => (await server.api.runs.get(run_id)).run
   const remote = new RemoteWorker(server, clock, secrets.api_token, seed + 2)
   let isOver = false

@@ -31,9 +31,15 @@ export function roomOn(folder: string, { bsize, blocks, bavail }: Space): Room {
     free_bytes: free,
     total_bytes: blocks * bsize,
     state,
-    message: `${(free / GB).toFixed(1)} GB free (${Math.floor(share * 100)} %) on the disk of ${folder}`,
+    message: `${sizeOf(free)} free (${Math.floor(share * 100)} %) on the disk of ${folder}`,
     hint: HINTS[state],
   }
+}
+
+/** In a unit that leaves a figure to read. */
+function sizeOf(bytes: number): string {
+  if (bytes >= GB) return `${(bytes / GB).toFixed(1)} GB`
+  return bytes >= 1_000_000 ? `${Math.floor(bytes / 1_000_000)} MB` : `${Math.floor(bytes / 1_000)} KB`
 }
 
 const MORE = '`servo gc --dry-run` says what `keep` would remove, and docs/how-to/retention.md what else can go.'

@@ -1,17 +1,18 @@
 import { z } from 'zod'
-import type { backfillAssets } from '../../domain/backfills/backfill-assets.table.ts'
-import { type backfillChunks, chunkOutcomes } from '../../domain/backfills/backfill-chunks.table.ts'
-import { backfillStates, type backfills, type LeftOutPartitions } from '../../domain/backfills/backfills.table.ts'
+import { backfillAssets, type KeptPartitions } from '../../domain/backfills/backfill-assets.table.ts'
+import { backfillChunks, chunkOutcomes } from '../../domain/backfills/backfill-chunks.table.ts'
+import { backfillStates, backfills, type LeftOutPartitions, type Stage } from '../../domain/backfills/backfills.table.ts'
 import { partitionSelector } from '../../domain/backfills/partition-selector.ts'
 import { id } from '../../model/envelope.ts'
-import type { WireRow } from '../wire-row.ts'
+import { rowSchema } from '../answers/row-schema.ts'
+import { acceptance, moment, named, nextCursor, type Told, typedAs, whole } from '../answers/told.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 
 /** A request that is sent again under the same id changes nothing again. */
 const request = { request_id: id.optional() }
 
 const asked = {
-  /** Keys of assets, or selections. */
-  assets: z.array(id).min(1).max(1_000),
+  select: z.array(id).min(1).max(1_000).describe('Asset keys or selection expressions.'),
   /** Which partitions. A retry has a route of its own. */
   partitions: partitionSelector
     .refine(({ type }) => type !== 'retry_failed', 'is what retry-failed makes')
@@ -56,105 +57,150 @@ export const backfillChangesBody = z
   .refine(({ request_id: _, ...changes }) => Object.keys(changes).length > 0, 'changes nothing')
 export type BackfillChangesBody = z.infer<typeof backfillChangesBody>
 
-const page = { limit: z.coerce.number().int().min(1).max(1_000).default(50), cursor: z.string().max(2_048).optional() }
+/** `PAUSED_WITH_FAILURES` is a backfill that is paused while chunks of it have failed. */
+const shownState = z.enum([...backfillStates, 'PAUSED_WITH_FAILURES'])
+export type ShownBackfillState = Told<typeof shownState>
 
-export const backfillQuery = z.object({ ...page, state: z.enum(backfillStates).optional(), asset: id.optional() })
+export const backfillQuery = listQuery.extend({
+  status: z.enum(backfillStates).optional().describe('Only backfills in this state.'),
+  asset: id.optional().describe('Only backfills of this asset.'),
+  ...whenQuery('created'),
+})
 export type BackfillQuery = z.infer<typeof backfillQuery>
 
-export const chunkQuery = z.object({ ...page, outcome: z.enum(chunkOutcomes).optional() })
+/** PLANNED until its run starts, then RUNNING, then its outcome. */
+const chunkStates = ['PLANNED', 'RUNNING', ...chunkOutcomes] as const
+
+export const chunkQuery = listQuery.extend({
+  status: z.enum(chunkStates).optional().describe('Only chunks in this state.'),
+  ...whenQuery('planned'),
+})
 export type ChunkQuery = z.infer<typeof chunkQuery>
 
-/** `PAUSED_WITH_FAILURES` is a backfill that is paused while chunks of it have failed. */
-export type ShownBackfillState = (typeof backfillStates)[number] | 'PAUSED_WITH_FAILURES'
+const leftOut = z.object({ asset_key: z.string(), partitions: whole, why: z.string() }) satisfies z.ZodType<LeftOutPartitions>
 
-export type WireBackfill = Omit<WireRow<typeof backfills>, 'state' | 'change_requests' | 'cancel_requests' | 'dynamic_keys'> & {
-  readonly state: ShownBackfillState
-  /** Why it plans no chunks although it is neither paused nor at its end: automation is paused, or off on this server. */
-  readonly waits_for: 'automation_paused' | 'automation_off' | null
-  /** Partitions a minute that have ended since it was created; null before the first. */
-  readonly partitions_per_minute: number | null
-  /** When it ends if it goes on like this; null if that is not known, or not to be expected. */
-  readonly expected_end: string | null
-}
-export type WireBackfillAsset = Omit<WireRow<typeof backfillAssets>, 'positions' | 'links'>
+const wireBackfill = named(
+  'Backfill',
+  rowSchema(backfills, {
+    partition_selector: partitionSelector,
+    dynamic_keys: z.any(),
+    change_requests: z.any(),
+    cancel_requests: z.any(),
+    stages: typedAs<readonly Stage[]>(
+      z.array(
+        z.object({ assets: z.array(z.string()), partitions: z.unknown().nullable(), chunk_size: whole, positions: whole }),
+      ),
+    ),
+    active_chunks: z.array(
+      z.object({ chunk_index: whole, run_id: z.string(), run_key: z.string().optional(), request_fingerprint: z.string() }),
+    ),
+    left_out: z.array(leftOut),
+  })
+    .omit({ change_requests: true, cancel_requests: true, dynamic_keys: true })
+    .extend({
+      state: shownState,
+      waits_for: z
+        .enum(['automation_paused', 'automation_off'])
+        .nullable()
+        .describe(
+          'Why it plans no chunks although it is neither paused nor at its end: automation is paused, or off on this server.',
+        ),
+      partitions_per_minute: z
+        .number()
+        .nullable()
+        .describe('Partitions a minute that have ended since it was created; null before the first.'),
+      expected_end: moment
+        .nullable()
+        .describe('When it ends if it goes on like this; null if that is not known, or not to be expected.'),
+    }),
+)
+export type WireBackfill = Told<typeof wireBackfill>
 
-export type WireChunk = WireRow<typeof backfillChunks> & {
-  /** PLANNED until its run starts, then RUNNING, then its outcome. */
-  readonly state: string
-  readonly first_key: string | null
-  readonly last_key: string | null
-}
+const kept = z.object({ positions: z.array(whole), keys: z.array(z.string()) }) satisfies z.ZodType<KeptPartitions>
 
-export interface BackfillDetail {
-  readonly backfill: WireBackfill
-  readonly assets: readonly WireBackfillAsset[]
-}
+const wireBackfillAsset = named(
+  'BackfillAsset',
+  rowSchema(backfillAssets, {
+    positions: z.any(),
+    failed: kept,
+    skipped: kept,
+    overlapped: kept,
+    cancelled: kept,
+  }).omit({ positions: true, links: true }),
+)
+export type WireBackfillAsset = Told<typeof wireBackfillAsset>
 
-export interface BackfillPage {
-  readonly backfills: readonly WireBackfill[]
-  readonly next_cursor: string | null
-}
+const wireChunk = named(
+  'Chunk',
+  rowSchema(backfillChunks, { positions: z.array(whole) }).extend({
+    state: z.enum(chunkStates).describe('PLANNED until its run starts, then RUNNING, then its outcome.'),
+    first_key: z.string().nullable(),
+    last_key: z.string().nullable(),
+  }),
+)
+export type WireChunk = Told<typeof wireChunk>
 
-export interface ChunkPage {
-  readonly chunks: readonly WireChunk[]
-  readonly next_cursor: string | null
-}
+export const backfillDetail = named('BackfillDetail', z.object({ backfill: wireBackfill, assets: z.array(wireBackfillAsset) }))
+export type BackfillDetail = Told<typeof backfillDetail>
 
-interface PreviewedAsset {
-  readonly asset_key: string
-  readonly partitions: number
-  readonly first: string | null
-  readonly last: string | null
-}
+export const backfillPage = named('BackfillPage', z.object({ backfills: z.array(wireBackfill), ...nextCursor }))
+export type BackfillPage = Told<typeof backfillPage>
 
-export interface BackfillPreview {
-  /** In graph order. */
-  readonly assets: readonly PreviewedAsset[]
-  readonly total_partitions: number
-  readonly total_chunks: number
-  /** Assets that share their runs, with the size of their chunks. */
-  readonly stages: readonly { readonly assets: readonly string[]; readonly chunk_size: number; readonly chunks: number }[]
-  /** The first partitions that would run, and how many the first chunk has. */
-  readonly first_chunk: { readonly partitions: number; readonly keys: readonly string[] } | null
-  /** What of the selected assets is not taken, and why: 0 partitions if an asset has none that are meant. */
-  readonly left_out: readonly LeftOutPartitions[]
-  /** What it reads that neither exists nor is made by it: with any of these it is not created. The first keys, and how many there are. */
-  readonly missing_inputs: readonly {
-    readonly asset_key: string
-    readonly upstream: string
-    readonly partitions: number
-    readonly first: readonly string[]
-  }[]
-  /** How long it would take by what its tasks usually take; null if that is not known. */
-  readonly estimate_ms: number | null
-  /** Says so if there is nothing to do. */
-  readonly nothing_to_do: string | null
-}
+export const chunkPage = named('ChunkPage', z.object({ chunks: z.array(wireChunk), ...nextCursor }))
+export type ChunkPage = Told<typeof chunkPage>
+
+export const backfillPreview = named(
+  'BackfillPreview',
+  z.object({
+    assets: z
+      .array(z.object({ asset_key: z.string(), partitions: whole, first: z.string().nullable(), last: z.string().nullable() }))
+      .describe('In graph order.'),
+    total_partitions: whole,
+    total_chunks: whole,
+    stages: z
+      .array(z.object({ assets: z.array(z.string()), chunk_size: whole, chunks: whole }))
+      .describe('Assets that share their runs, with the size of their chunks.'),
+    first_chunk: z
+      .object({ partitions: whole, keys: z.array(z.string()) })
+      .nullable()
+      .describe('The first partitions that would run, and how many the first chunk has.'),
+    left_out: z
+      .array(leftOut)
+      .describe('What of the selected assets is not taken, and why: 0 partitions if an asset has none that are meant.'),
+    missing_inputs: z
+      .array(z.object({ asset_key: z.string(), upstream: z.string(), partitions: whole, first: z.array(z.string()) }))
+      .describe(
+        'What it reads that neither exists nor is made by it: with any of these it is not created. The first keys, and how many there are.',
+      ),
+    estimate_ms: z
+      .number()
+      .nullable()
+      .describe('How long it would take by what its tasks usually take; null if that is not known.'),
+    nothing_to_do: z.string().nullable().describe('Says so if there is nothing to do.'),
+  }),
+)
+export type BackfillPreview = Told<typeof backfillPreview>
 
 /** What became of a request that changes a backfill. */
-export interface AcceptedBackfill {
-  readonly backfill_id: string
-  readonly message: string
-  /** Null when nothing was new. */
-  readonly accepted_event_id: string | null
-  readonly accepted_at: string
-  /** The id of the request. */
-  readonly correlation_id: string
-  readonly state: ShownBackfillState
-  readonly state_version: number
-}
+export const acceptedBackfill = named(
+  'AcceptedBackfill',
+  z.object({ backfill_id: z.string(), ...acceptance, state: shownState, state_version: whole }),
+)
+export type AcceptedBackfill = Told<typeof acceptedBackfill>
 
-export interface CreatedBackfill extends Omit<AcceptedBackfill, 'backfill_id' | 'state' | 'state_version'> {
-  /** Null when there is nothing to do. */
-  readonly backfill_id: string | null
-  /** False when the same request had been made before, or there is nothing to do. */
-  readonly created: boolean
-  readonly total_partitions: number
-  readonly total_chunks: number
-  readonly parent_backfill_id: string | null
-  /** What of the selected assets it does not cover, and why, as its preview has it. */
-  readonly left_out: readonly LeftOutPartitions[]
-}
+export const createdBackfill = named(
+  'CreatedBackfill',
+  z.object({
+    backfill_id: z.string().nullable().describe('Null when there is nothing to do.'),
+    ...acceptance,
+    created: z.boolean().describe('False when the same request had been made before, or there is nothing to do.'),
+    total_partitions: whole,
+    total_chunks: whole,
+    parent_backfill_id: z.string().nullable(),
+    left_out: z.array(leftOut).describe('What of the selected assets it does not cover, and why, as its preview has it.'),
+  }),
+)
+export type CreatedBackfill = Told<typeof createdBackfill>
 
 /**
  * Questions and commands about backfills. A change that names the `state_version` that it expects is refused if the backfill has

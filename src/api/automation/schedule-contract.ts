@@ -1,12 +1,14 @@
 import { z } from 'zod'
 import { scheduleStatuses, tickStatuses } from '../../contract/automation-statuses.ts'
 import { scheduleChanges, scheduleDefinition } from '../../contract/schedule.ts'
-import type { RunState } from '../../domain/runs/runs.table.ts'
-import type { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
-import type { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
-import type { scheduleTicks, tickCauses } from '../../domain/schedules/schedule-ticks.table.ts'
+import { runStates } from '../../domain/runs/runs.table.ts'
+import { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
+import { scheduleState } from '../../domain/schedules/schedule-state.table.ts'
+import { type ReasonFacts, scheduleTicks, tickCauses } from '../../domain/schedules/schedule-ticks.table.ts'
 import { id, timestamp } from '../../model/envelope.ts'
-import type { WireRow } from '../wire-row.ts'
+import { rowSchema } from '../answers/row-schema.ts'
+import { acceptance, moment, named, nextCursor, type Told, typedAs, whole } from '../answers/told.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 import { expectedVersion } from './expected-version.ts'
 
 /** A request that is sent again under the same id changes nothing again. */
@@ -54,122 +56,166 @@ export const catchupBody = z
   .strict()
 export type CatchupBody = z.infer<typeof catchupBody>
 
-const pageQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(1_000).default(50),
-  cursor: z.string().max(2_048).optional(),
+export const scheduleListQuery = listQuery.extend({
+  status: z.enum(scheduleStatuses).optional().describe('Only schedules of this status.'),
 })
-
-export const scheduleListQuery = pageQuery.extend({ status: z.enum(scheduleStatuses).optional() })
 export type ScheduleListQuery = z.infer<typeof scheduleListQuery>
 
-export const tickQuery = pageQuery.extend({
-  status: z.enum(tickStatuses).optional(),
-  since: timestamp.optional(),
-  until: timestamp.optional(),
+export const tickQuery = listQuery.extend({
+  status: z.enum(tickStatuses).optional().describe('Only ticks of this status.'),
+  ...whenQuery('scheduled for'),
 })
 export type TickQuery = z.infer<typeof tickQuery>
 
-export type WireScheduleDefinition = WireRow<typeof scheduleDefinitions>
-export type WireScheduleState = Omit<WireRow<typeof scheduleState>, 'undecided' | 'asked_ahead' | 'triggered' | 'skipped'>
-export type WireTick = WireRow<typeof scheduleTicks>
+const wireScheduleDefinition = named('ScheduleDefinition', rowSchema(scheduleDefinitions, {}))
+export type WireScheduleDefinition = Told<typeof wireScheduleDefinition>
+
+/** How its ticks are decided is its own business. */
+const internal = { undecided: true, asked_ahead: true, triggered: true, skipped: true } as const
+const opaque = { undecided: z.any(), asked_ahead: z.any(), triggered: z.any(), skipped: z.any() }
+
+const wireScheduleState = named(
+  'ScheduleState',
+  rowSchema(scheduleState, {
+    ...opaque,
+    recent_runs: z.array(
+      z.object({
+        run_id: z.string(),
+        run_key: z.string().exactOptional(),
+        requested_at: z.number().describe('Milliseconds since 1970.'),
+        state: z.enum(runStates),
+      }),
+    ),
+    counted_runs: z.array(z.string()),
+  }).omit(internal),
+)
+export type WireScheduleState = Told<typeof wireScheduleState>
+
+const wireTick = named(
+  'Tick',
+  rowSchema(scheduleTicks, { reason_facts: typedAs<ReasonFacts>(z.record(z.string(), z.unknown())) }),
+)
+export type WireTick = Told<typeof wireTick>
+
+const lastRun = named(
+  'LastRunOfSchedule',
+  z.object({
+    run_id: z.string(),
+    state: z.enum(runStates),
+    requested_at: moment,
+    cause: z.enum(tickCauses).nullable().describe('Null, as is what follows, if the tick is not on record any more.'),
+    requested_by: z.string().nullable().describe('Who asked, if its cron did not.'),
+    scheduled_for: moment.nullable().describe('The moment of its tick.'),
+    partitions: z.array(z.string()).nullable(),
+  }),
+)
+export type LastRun = Told<typeof lastRun>
 
 /** A schedule as it is now. */
-export interface ScheduleDetail {
-  readonly definition: WireScheduleDefinition
-  readonly state: WireScheduleState | null
-  readonly status: (typeof scheduleStatuses)[number]
-  /** Why it does not tick, in words; null while it does. */
-  readonly status_reason: string | null
-  /** The next ticks, while it ticks. */
-  readonly next_ticks: readonly string[]
-  /** How many missed ticks are caught up at most: what it says or, if it does not, 3 if what it selects has partitions and otherwise 1. */
-  readonly catchup_limit: number
-  /** Its last run, whether its cron or a user asked for it; null if it has none. */
-  readonly last_run: LastRun | null
-}
+export const scheduleDetail = named(
+  'Schedule',
+  z.object({
+    definition: wireScheduleDefinition,
+    state: wireScheduleState.nullable(),
+    status: z.enum(scheduleStatuses),
+    status_reason: z.string().nullable().describe('Why it does not tick, in words; null while it does.'),
+    next_ticks: z.array(moment).describe('The next ticks, while it ticks.'),
+    catchup_limit: whole.describe(
+      'How many missed ticks are caught up at most: what it says or, if it does not, 3 if what it selects has partitions and otherwise 1.',
+    ),
+    last_run: lastRun.nullable().describe('Its last run, whether its cron or a user asked for it; null if it has none.'),
+  }),
+)
+export type ScheduleDetail = Told<typeof scheduleDetail>
 
-export interface LastRun {
-  readonly run_id: string
-  readonly state: RunState
-  readonly requested_at: string
-  /** Null, as is what follows, if the tick is not on record any more. */
-  readonly cause: (typeof tickCauses)[number] | null
-  /** Who asked, if its cron did not. */
-  readonly requested_by: string | null
-  /** The moment of its tick. */
-  readonly scheduled_for: string | null
-  readonly partitions: readonly string[] | null
-}
+export const schedulePage = named('SchedulePage', z.object({ schedules: z.array(scheduleDetail), ...nextCursor }))
+export type SchedulePage = Told<typeof schedulePage>
 
-export interface SchedulePage {
-  readonly schedules: readonly ScheduleDetail[]
-  readonly next_cursor: string | null
-}
+export const tickPage = named('TickPage', z.object({ ticks: z.array(wireTick), ...nextCursor }))
+export type TickPage = Told<typeof tickPage>
 
-export interface TickPage {
-  readonly ticks: readonly WireTick[]
-  readonly next_cursor: string | null
-}
-
-export interface AllTicksPage {
-  /** Each with the present name of its schedule; null if that is not on record any more. */
-  readonly ticks: readonly (WireTick & { readonly schedule_name: string | null })[]
-  readonly next_cursor: string | null
-}
+export const allTicksPage = named(
+  'TickOfAnyPage',
+  z.object({
+    ticks: z.array(
+      wireTick.extend({
+        schedule_name: z
+          .string()
+          .nullable()
+          .describe('The present name of its schedule; null if that is not on record any more.'),
+      }),
+    ),
+    ...nextCursor,
+  }),
+)
+export type AllTicksPage = Told<typeof allTicksPage>
 
 /** What became of a request that changes a schedule. */
-export interface AcceptedSchedule {
-  readonly schedule_id: string
-  readonly schedule_name: string
-  readonly message: string
-  /** Null when nothing was new. */
-  readonly accepted_event_id: string | null
-  readonly accepted_at: string
-  /** The id of the request. */
-  readonly correlation_id: string
-}
+export const acceptedSchedule = named(
+  'AcceptedSchedule',
+  z.object({ schedule_id: z.string(), schedule_name: z.string(), ...acceptance }),
+)
+export type AcceptedSchedule = Told<typeof acceptedSchedule>
 
-export interface AcceptedTrigger extends AcceptedSchedule {
-  readonly tick_id: string
-  readonly run_id: string
-  /** False when the same request had been made before. */
-  readonly created: boolean
-  /** The moment of the tick, and the partitions that it runs; null for assets without. */
-  readonly scheduled_for: string
-  readonly partitions: readonly string[] | null
-}
+export const acceptedTrigger = named(
+  'AcceptedTrigger',
+  acceptedSchedule.extend({
+    tick_id: z.string(),
+    run_id: z.string(),
+    created: z.boolean().describe('False when the same request had been made before.'),
+    scheduled_for: moment.describe('The moment of the tick.'),
+    partitions: z.array(z.string()).nullable().describe('The partitions that it runs; null for assets without.'),
+  }),
+)
+export type AcceptedTrigger = Told<typeof acceptedTrigger>
 
-interface AskedTick {
-  readonly schedule_id: string
-  readonly scheduled_for: string
-}
+const askedTick = { schedule_id: z.string(), scheduled_for: moment }
 
-export interface AcceptedCatchup {
-  readonly dry_run: boolean
-  /** `run_id` is null in a dry run, `partitions` for assets without. */
-  readonly accepted: readonly (AskedTick & {
-    readonly run_id: string | null
-    readonly partitions: readonly string[] | null
-  })[]
-  readonly refused: readonly (AskedTick & { readonly code: string; readonly reason: string })[]
-}
+export const acceptedCatchup = named(
+  'AcceptedCatchup',
+  z.object({
+    dry_run: z.boolean(),
+    accepted: z.array(
+      z.object({
+        ...askedTick,
+        run_id: z.string().nullable().describe('Null in a dry run.'),
+        partitions: z.array(z.string()).nullable().describe('Null for assets without.'),
+      }),
+    ),
+    refused: z.array(z.object({ ...askedTick, code: z.string(), reason: z.string() })),
+  }),
+)
+export type AcceptedCatchup = Told<typeof acceptedCatchup>
 
-export interface AcceptedSwitch {
-  readonly status: 'active' | 'paused'
-  readonly message: string
-  readonly accepted_event_id: string | null
-}
+const switched = z.enum(['active', 'paused'])
 
-export interface AutomationStatus {
-  readonly status: 'active' | 'paused'
-  readonly changed_by: string | null
-  readonly changed_at: string | null
-  readonly reason: string | null
-  /** False if nothing ticks and no sensor is evaluated whatever the status: the server was started without automation, or none runs. */
-  readonly is_on: boolean
-  /** Why sensors and conditions of schedules wait: no code of the project can be evaluated, such as when it cannot be loaded. Null while it can. */
-  readonly outage: string | null
-}
+export const acceptedSwitch = named(
+  'AcceptedSwitch',
+  z.object({ status: switched, message: z.string(), accepted_event_id: z.string().nullable() }),
+)
+export type AcceptedSwitch = Told<typeof acceptedSwitch>
+
+export const automationStatus = named(
+  'AutomationStatus',
+  z.object({
+    status: switched,
+    changed_by: z.string().nullable(),
+    changed_at: moment.nullable(),
+    reason: z.string().nullable(),
+    is_on: z
+      .boolean()
+      .describe(
+        'False if nothing ticks and no sensor is evaluated whatever the status: the server was started without automation, or none runs.',
+      ),
+    outage: z
+      .string()
+      .nullable()
+      .describe(
+        'Why sensors and conditions of schedules wait: no code of the project can be evaluated, such as when it cannot be loaded. Null while it can.',
+      ),
+  }),
+)
+export type AutomationStatus = Told<typeof automationStatus>
 
 /**
  * Questions and commands about schedules, which are named by their id or their name. A change that names the `state_version` that it

@@ -2,13 +2,15 @@ import { z } from 'zod'
 import { evalStatuses, sensorStatuses } from '../../contract/automation-statuses.ts'
 import type { RunOfEvaluation } from '../../contract/delivery.ts'
 import type { EvaluationReport } from '../../contract/evaluation.ts'
-import { sensorDefinition } from '../../contract/sensor.ts'
-import type { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
-import type { sensorEvals } from '../../domain/sensors/sensor-evals.table.ts'
-import type { sensorMessages } from '../../domain/sensors/sensor-messages.table.ts'
-import type { sensorState } from '../../domain/sensors/sensor-state.table.ts'
-import { id, textMap, timestamp } from '../../model/envelope.ts'
-import type { WireRow } from '../wire-row.ts'
+import { sensorDefinition, sensorSource } from '../../contract/sensor.ts'
+import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
+import { sensorEvals } from '../../domain/sensors/sensor-evals.table.ts'
+import { sensorMessages } from '../../domain/sensors/sensor-messages.table.ts'
+import { sensorState } from '../../domain/sensors/sensor-state.table.ts'
+import { id, textMap } from '../../model/envelope.ts'
+import { rowSchema } from '../answers/row-schema.ts'
+import { acceptance, moment, named, nextCursor, type Told, typedAs, whole } from '../answers/told.ts'
+import { listQuery, whenQuery } from '../request/list-query.ts'
 import type { RequestBody, SwitchBody } from './schedule-contract.ts'
 
 /** A request that is sent again under the same id gets the first answer again. */
@@ -61,130 +63,155 @@ export type EvaluateBody = z.infer<typeof evaluateBody>
 export const replayBody = z.object({ data: z.unknown().optional(), attributes: textMap.optional(), ...request }).strict()
 export type ReplayBody = z.infer<typeof replayBody>
 
-export const sensorListQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(1_000).default(50),
-  cursor: z.string().max(2_048).optional(),
-  status: z.enum(sensorStatuses).optional(),
+export const sensorListQuery = listQuery.extend({
+  status: z.enum(sensorStatuses).optional().describe('Only sensors of this status.'),
 })
 export type SensorListQuery = z.infer<typeof sensorListQuery>
 
-export const evalQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(1_000).default(50),
-  cursor: z.string().max(2_048).optional(),
-  status: z.enum(evalStatuses).optional(),
-  since: timestamp.optional(),
-  until: timestamp.optional(),
+export const evalQuery = listQuery.extend({
+  status: z.enum(evalStatuses).optional().describe('Only evaluations of this status.'),
+  ...whenQuery('recorded'),
 })
 export type EvalQuery = z.infer<typeof evalQuery>
 
 export const deadLetterQuery = evalQuery.extend({
-  /** `all` has messages that failed and have tries left as well. */
-  status: z.enum(['dead', 'all']).default('dead'),
+  status: z.enum(['dead', 'all']).default('dead').describe('`all` has messages that failed and have tries left as well.'),
 })
 export type DeadLetterQuery = z.infer<typeof deadLetterQuery>
 
 /** The runs of one evaluation that are named with it. All run keys are there. */
 export const SHOWN_RUNS = 100
 
-export type WireEval = WireRow<typeof sensorEvals> & {
-  /** Runs of the first of its run keys. */
-  readonly run_ids: readonly string[]
-  /** The same, with what became of each request. */
-  readonly runs: readonly RunOfEvaluation[]
-}
-export type WireDeadLetter = WireRow<typeof sensorMessages>
+export const runOfEvaluation = named(
+  'RunOfEvaluation',
+  z.object({
+    run_id: z.string(),
+    run_key: z.string(),
+    key: z.string().nullable().describe('The key that the code gave; null if it gave none.'),
+    created: z
+      .boolean()
+      .describe('True if the evaluation made the run. Otherwise the run is that of an earlier request with the same key.'),
+    conflict: z.boolean().describe('True if the earlier request was for something else.'),
+    requested_at: moment.describe('When the request came that made the run.'),
+  }) satisfies z.ZodType<RunOfEvaluation>,
+)
+
+const keyCounts = z.array(z.object({ set_name: z.string(), count: whole }))
+
+const wireEval = named(
+  'Evaluation',
+  rowSchema(sensorEvals, { keys_added: keyCounts, keys_removed: keyCounts }).extend({
+    run_ids: z.array(z.string()).describe('Runs of the first of its run keys.'),
+    runs: z.array(runOfEvaluation).describe('The same, with what became of each request.'),
+  }),
+)
+export type WireEval = Told<typeof wireEval>
+
+const wireDeadLetter = named('DeadLetter', rowSchema(sensorMessages, {}))
+export type WireDeadLetter = Told<typeof wireDeadLetter>
 
 /** How senders reach a sensor, and what keeps them out. */
-export interface SenderFacts {
-  /** Null while the address of the server is not known. */
-  readonly url: string | null
-  /** What the token of a push must be meant for; null for a webhook, and while that is not known. */
-  readonly audience: string | null
-  /** The environment variables of which the server needs one, and has none. */
-  readonly missing_secrets: readonly string[]
-  /** How many requests were refused since the server started, by reason. */
-  readonly refused: Readonly<Record<string, number>>
-}
+const senderFacts = z.object({
+  url: z.string().nullable().describe('Null while the address of the server is not known.'),
+  audience: z
+    .string()
+    .nullable()
+    .describe('What the token of a push must be meant for; null for a webhook, and while that is not known.'),
+  missing_secrets: z.array(z.string()).describe('The environment variables of which the server needs one, and has none.'),
+  refused: z.record(z.string(), whole).describe('How many requests were refused since the server started, by reason.'),
+})
+export type SenderFacts = Told<typeof senderFacts>
 
 /** A sensor as it is now. */
-export interface SensorDetail {
-  readonly definition: WireRow<typeof sensorDefinitions>
-  readonly state: WireRow<typeof sensorState> | null
-  readonly status: (typeof sensorStatuses)[number]
-  /** Why it is not evaluated, or how often it failed, in words; null if all is well. */
-  readonly status_reason: string | null
-  /** When it is polled next; null if it is not to be polled. */
-  readonly next_poll_at: string | null
-  /** Polls since the last record that found nothing: those of all sensors are recorded together, every two minutes. */
-  readonly unrecorded_polls: { readonly count: number; readonly first: string; readonly last: string } | null
-  /** Where senders reach it on the server; null if it has no senders. */
-  readonly address: string | null
-  /** What the server knows of its senders; null if it has none, or no server answers. */
-  readonly senders: SenderFacts | null
-  readonly last_eval: WireEval | null
-}
+export const sensorDetail = named(
+  'Sensor',
+  z.object({
+    definition: named('SensorDefinition', rowSchema(sensorDefinitions, { config: sensorSource })),
+    state: named('SensorState', rowSchema(sensorState, {})).nullable(),
+    status: z.enum(sensorStatuses),
+    status_reason: z
+      .string()
+      .nullable()
+      .describe('Why it is not evaluated, or how often it failed, in words; null if all is well.'),
+    next_poll_at: moment.nullable().describe('When it is polled next; null if it is not to be polled.'),
+    unrecorded_polls: z
+      .object({ count: whole, first: moment, last: moment })
+      .nullable()
+      .describe(
+        'Polls since the last record that found nothing: those of all sensors are recorded together, every two minutes.',
+      ),
+    address: z.string().nullable().describe('Where senders reach it on the server; null if it has no senders.'),
+    senders: senderFacts
+      .nullable()
+      .describe('What the server knows of its senders; null if it has none, or no server answers.'),
+    last_eval: wireEval.nullable(),
+  }),
+)
+export type SensorDetail = Told<typeof sensorDetail>
 
-export interface SensorPage {
-  readonly sensors: readonly Omit<SensorDetail, 'last_eval'>[]
-  readonly next_cursor: string | null
-}
+export const sensorPage = named(
+  'SensorPage',
+  z.object({ sensors: z.array(named('ListedSensor', sensorDetail.omit({ last_eval: true }))), ...nextCursor }),
+)
+export type SensorPage = Told<typeof sensorPage>
 
-export interface EvalPage {
-  readonly evals: readonly WireEval[]
-  readonly next_cursor: string | null
-}
+export const evalPage = named('EvaluationPage', z.object({ evals: z.array(wireEval), ...nextCursor }))
+export type EvalPage = Told<typeof evalPage>
 
-export interface DeadLetterPage {
-  readonly dead_letters: readonly WireDeadLetter[]
-  readonly next_cursor: string | null
-}
+export const deadLetterPage = named('DeadLetterPage', z.object({ dead_letters: z.array(wireDeadLetter), ...nextCursor }))
+export type DeadLetterPage = Told<typeof deadLetterPage>
 
 /** What became of a request that changes a sensor. */
-export interface AcceptedSensor {
-  readonly sensor_id: string
-  readonly sensor_name: string
-  readonly message: string
-  /** Null when nothing was new. */
-  readonly accepted_event_id: string | null
-  readonly accepted_at: string
-  /** The id of the request. */
-  readonly correlation_id: string
-}
+export const changedSensor = named(
+  'AcceptedSensor',
+  z.object({ sensor_id: z.string(), sensor_name: z.string(), ...acceptance }),
+)
+export type AcceptedSensor = Told<typeof changedSensor>
 
 /** An evaluation that a user asked for and that is on record, whether it succeeded or failed. */
-export interface AcceptedEvaluation extends AcceptedSensor {
-  readonly dry_run: false
-  readonly status: string
-  /** Null for a poll. */
-  readonly message_id: string | null
-  /** Null for a poll that found nothing, which is recorded later together with others. */
-  readonly eval_id: string | null
-  readonly run_ids: readonly string[]
-  /** The same, with what became of each request. */
-  readonly runs: readonly RunOfEvaluation[]
-  /** True if the message was accepted before, so that nothing was evaluated. */
-  readonly repeated: boolean
-  /** True if it was accepted before with another body. */
-  readonly conflict: boolean
-  readonly error: string | null
-  /** Which try at the message failed, and after how many it is a dead letter. */
-  readonly try: number | null
-  readonly max_tries: number | null
-}
+const acceptedEvaluation = named(
+  'AcceptedEvaluation',
+  changedSensor.extend({
+    dry_run: z.literal(false),
+    status: z.string(),
+    message_id: z.string().nullable().describe('Null for a poll.'),
+    eval_id: z
+      .string()
+      .nullable()
+      .describe('Null for a poll that found nothing, which is recorded later together with others.'),
+    run_ids: z.array(z.string()),
+    runs: z.array(runOfEvaluation).describe('The same, with what became of each request.'),
+    repeated: z.boolean().describe('True if the message was accepted before, so that nothing was evaluated.'),
+    conflict: z.boolean().describe('True if it was accepted before with another body.'),
+    error: z.string().nullable(),
+    try: whole.nullable().describe('Which try at the message failed.'),
+    max_tries: whole.nullable().describe('After how many tries it is a dead letter.'),
+  }),
+)
+export type AcceptedEvaluation = Told<typeof acceptedEvaluation>
 
 /** What an evaluation would have done. Nothing of it is on record. */
-export interface DryEvaluation {
-  readonly sensor_id: string
-  readonly sensor_name: string
-  readonly dry_run: true
-  readonly report: EvaluationReport
-}
+const dryEvaluation = named(
+  'DryEvaluation',
+  z.object({
+    sensor_id: z.string(),
+    sensor_name: z.string(),
+    dry_run: z.literal(true),
+    report: typedAs<EvaluationReport>(z.looseObject({ outcome: z.string() })).describe('What its code reported.'),
+  }),
+)
+export type DryEvaluation = Told<typeof dryEvaluation>
 
-export interface AcceptedReplay extends AcceptedSensor {
-  readonly message_id: string
-  /** What came of it, if the request had the data of the message. */
-  readonly evaluation: AcceptedEvaluation | null
-}
+export const evaluated = z.discriminatedUnion('dry_run', [acceptedEvaluation, dryEvaluation])
+
+export const acceptedReplay = named(
+  'AcceptedReplay',
+  changedSensor.extend({
+    message_id: z.string(),
+    evaluation: acceptedEvaluation.nullable().describe('What came of it, if the request had the data of the message.'),
+  }),
+)
+export type AcceptedReplay = Told<typeof acceptedReplay>
 
 /** Questions and commands about sensors, which are named by their id or their name. */
 export interface SensorsApi {

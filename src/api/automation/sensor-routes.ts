@@ -1,16 +1,24 @@
-import { answer, BASE, type Route, route } from '../routing/route.ts'
+import { answer } from '../routing/answer.ts'
+import { BASE, type Route, route } from '../routing/route.ts'
 import { expectedVersion } from './expected-version.ts'
 import { removalQuery, switchBody } from './schedule-contract.ts'
 import {
+  acceptedReplay,
+  changedSensor,
+  deadLetterPage,
   deadLetterQuery,
+  evalPage,
   evalQuery,
   evaluateBody,
+  evaluated,
   newSensorBody,
   replayBody,
   resetCursorBody,
   type SensorsApi,
   sensorChangesBody,
+  sensorDetail,
   sensorListQuery,
+  sensorPage,
 } from './sensor-contract.ts'
 
 const sensors = `${BASE}/sensors` as const
@@ -18,21 +26,52 @@ const sensor = `${sensors}/:sensor_id` as const
 
 /** Routes for sensors. A sensor is named by its id or its name. Operators run them; administrators decide which there are. */
 export const sensorRoutes = (service: SensorsApi): Route[] => [
-  route({ method: 'GET', path: sensors, needs: 'viewer', query: sensorListQuery, handle: ({ query }) => service.list(query) }),
+  route({
+    method: 'GET',
+    path: sensors,
+    operation: 'listSensors',
+    summary: 'Lists sensors by name.',
+    needs: 'viewer',
+    query: sensorListQuery,
+    answer: sensorPage,
+    handle: ({ query }) => service.list(query),
+  }),
   route({
     method: 'POST',
     path: sensors,
+    operation: 'createSensor',
+    example: {
+      name: 'orders-in',
+      config: { type: 'webhook', path: 'orders', verify: 'github', secrets: ['SHOP_SECRET'], fixed: { key: '/order/id' } },
+      asset_selection: ['orders'],
+    },
+    summary: 'Makes a sensor without code.',
     needs: 'admin',
     body: newSensorBody,
+    answer: changedSensor,
+    problems: [404, 409],
     statuses: [202],
     handle: ({ body, by }) => service.create(body, by.name),
   }),
-  route({ method: 'GET', path: sensor, needs: 'viewer', handle: ({ params }) => service.get(params.sensor_id) }),
+  route({
+    method: 'GET',
+    path: sensor,
+    operation: 'getSensor',
+    summary: 'Shows a sensor with its last evaluation.',
+    needs: 'viewer',
+    answer: sensorDetail,
+    problems: [404],
+    handle: ({ params }) => service.get(params.sensor_id),
+  }),
   route({
     method: 'PATCH',
     path: sensor,
+    operation: 'updateSensor',
+    summary: 'Changes the fields of a sensor that the request names.',
     needs: 'admin',
     query: expectedVersion,
+    answer: changedSensor,
+    problems: [404, 409],
     body: sensorChangesBody,
     statuses: [202],
     handle: ({ params, query, body, by }) => service.update(params.sensor_id, body, by.name, query.expected_state_version),
@@ -40,8 +79,12 @@ export const sensorRoutes = (service: SensorsApi): Route[] => [
   route({
     method: 'DELETE',
     path: sensor,
+    operation: 'deleteSensor',
+    summary: 'Deletes a sensor. Its history stays, and its messages are still known.',
     needs: 'admin',
     query: removalQuery,
+    answer: changedSensor,
+    problems: [404, 409],
     statuses: [202],
     handle: ({ params, query: { expected_state_version, ...body }, by }) =>
       service.remove(params.sensor_id, body, by.name, expected_state_version),
@@ -49,15 +92,23 @@ export const sensorRoutes = (service: SensorsApi): Route[] => [
   route({
     method: 'GET',
     path: `${sensor}/evals`,
+    operation: 'listEvaluations',
+    summary: 'Lists the evaluations of a sensor, the newest first.',
     needs: 'viewer',
     query: evalQuery,
+    answer: evalPage,
+    problems: [404],
     handle: ({ params, query }) => service.evals(params.sensor_id, query),
   }),
   ...(['pause', 'resume'] as const).map((change) =>
     route({
       method: 'POST',
       path: `${sensor}/${change}`,
+      operation: `${change}Sensor`,
+      summary: change === 'pause' ? 'Pauses a sensor.' : 'Resumes a sensor, and ends its waiting after errors.',
       needs: 'operator',
+      answer: changedSensor,
+      problems: [404, 409],
       query: expectedVersion,
       body: switchBody,
       statuses: [202],
@@ -67,7 +118,11 @@ export const sensorRoutes = (service: SensorsApi): Route[] => [
   route({
     method: 'POST',
     path: `${sensor}/reset-cursor`,
+    operation: 'resetCursor',
+    summary: 'Sets the cursor of a sensor that polls.',
     needs: 'operator',
+    answer: changedSensor,
+    problems: [404, 409],
     query: expectedVersion,
     body: resetCursorBody,
     statuses: [202],
@@ -76,25 +131,38 @@ export const sensorRoutes = (service: SensorsApi): Route[] => [
   route({
     method: 'POST',
     path: `${sensor}/evaluate`,
+    operation: 'evaluateSensor',
+    example: { data: { order: { id: 7 } }, message_id: 'o-7' },
+    summary: 'Evaluates a message, or polls now.',
     needs: 'operator',
+    answer: evaluated,
+    problems: [404, 409, 422],
     body: evaluateBody,
     statuses: [202, 200],
     handle: async ({ params, body, by }) => {
-      const evaluated = await service.evaluate(params.sensor_id, body, by.name)
-      return answer(evaluated, evaluated.dry_run ? 200 : 202)
+      const evaluation = await service.evaluate(params.sensor_id, body, by.name)
+      return answer(evaluation, evaluation.dry_run ? 200 : 202)
     },
   }),
   route({
     method: 'GET',
     path: `${sensor}/dead-letters`,
+    operation: 'listDeadLetters',
+    summary: 'Lists messages that failed too often, the newest first.',
     needs: 'viewer',
+    answer: deadLetterPage,
+    problems: [404],
     query: deadLetterQuery,
     handle: ({ params, query }) => service.deadLetters(params.sensor_id, query),
   }),
   route({
     method: 'POST',
     path: `${sensor}/dead-letters/:message_id/replay`,
+    operation: 'replayDeadLetter',
+    summary: 'Gives a dead letter as many tries as a new message.',
     needs: 'operator',
+    answer: acceptedReplay,
+    problems: [404, 409],
     body: replayBody,
     statuses: [202],
     handle: ({ params, body, by }) => service.replay(params.sensor_id, params.message_id, body, by.name),

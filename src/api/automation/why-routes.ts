@@ -2,14 +2,18 @@ import { whyKinds } from '../../domain/why/reasons.ts'
 import { ServoError } from '../../lib/error.ts'
 import { nearest } from '../../lib/nearest.ts'
 import { BASE, type Route, route } from '../routing/route.ts'
-import { conflictQuery, reasonQuery, type WhyApi } from './why-contract.ts'
+import { conflictPage, conflictQuery, reasonQuery, type WhyApi, whyAnswer } from './why-contract.ts'
 
 /** Reasons and conflicts. A name is one part of the path, with its slashes percent-encoded. */
 export const whyRoutes = (service: WhyApi): Route[] => [
   route({
     method: 'GET',
     path: `${BASE}/why/:kind/:name`,
+    operation: 'explain',
+    summary: 'Says why a schedule, sensor, backfill, run or asset ran or did not.',
     needs: 'viewer',
+    answer: whyAnswer,
+    problems: [404, 409],
     query: reasonQuery,
     handle: ({ params, query }) => {
       const kind = whyKinds.find((each) => each === params.kind)
@@ -20,7 +24,10 @@ export const whyRoutes = (service: WhyApi): Route[] => [
   route({
     method: 'GET',
     path: `${BASE}/conflicts`,
+    operation: 'listConflicts',
+    summary: 'Lists different requests under one run key or message id, the newest first.',
     needs: 'viewer',
+    answer: conflictPage,
     query: conflictQuery,
     handle: ({ query }) => service.conflicts(query),
   }),

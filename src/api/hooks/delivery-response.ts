@@ -1,6 +1,8 @@
+import { z } from 'zod'
 import type { DeliveryAnswer } from '../../contract/delivery.ts'
 import { ServoError } from '../../lib/error.ts'
-import { problemResponse } from '../problem.ts'
+import { named, type Told } from '../answers/told.ts'
+import { runOfEvaluation } from '../automation/sensor-contract.ts'
 import { RETRY_AFTER_SEC } from './refusals.ts'
 
 type Answer<K extends DeliveryAnswer['kind']> = Extract<DeliveryAnswer, { kind: K }>
@@ -11,34 +13,56 @@ export const noSuchHook = (): ServoError =>
     hint: 'Compare the address with the one that `servo sensors show` prints.',
   })
 
+/** What a sender is told whose message was taken, or who is to send it no more. */
+export const deliveryAnswer = named(
+  'DeliveryAnswer',
+  z.union([
+    z.object({
+      message_id: z.string(),
+      eval_id: z.string(),
+      run_ids: z.array(z.string()),
+      runs: z.array(runOfEvaluation),
+      repeated: z.boolean().describe('True if it was accepted before.'),
+      conflict: z
+        .literal(true)
+        .optional()
+        .describe('It was accepted before with another body, which is on record as a conflict.'),
+    }),
+    z.object({
+      message_id: z.string().nullable(),
+      dead: z.literal(true).describe('It failed too often, and is a dead letter. The sender is to stop.'),
+    }),
+  ]),
+)
+
 /**
- * The response to a message for one sensor, or for several that share a path. 2xx tells the sender to stop, so one that did not
- * take the message decides: the sender tries again, and those that have accepted it recognize it.
+ * The answer to a message for one sensor, or for several that share a path; a problem is thrown. 2xx tells the sender to stop, so one
+ * that did not take the message decides: the sender tries again, and those that have accepted it recognize it.
  */
-export function deliveryResponse(answers: readonly DeliveryAnswer[], isForm = false): Response {
+export function answerOfDelivery(answers: readonly DeliveryAnswer[], isForm = false): Told<typeof deliveryAnswer> {
   const failures = answers.filter((answer) => answer.kind === 'failed')
   const failed = failures.find(({ unfit_field }) => unfit_field === undefined)
-  if (failed !== undefined) return problemResponse(sensorFailed(failed))
+  if (failed !== undefined) throw sensorFailed(failed)
   const [standstill] = answers.filter((answer) => answer.kind === 'standstill').toSorted(removedLast)
   const accepted = answers.filter((answer) => answer.kind === 'accepted')
   if (standstill !== undefined && (standstill.code !== 'removed' || answers.every(({ kind }) => kind === 'standstill')))
-    return problemResponse(standstill.code === 'removed' ? noSuchHook() : standing(standstill.code))
+    throw standstill.code === 'removed' ? noSuchHook() : standing(standstill.code)
   // 4xx makes many senders give up, so it is told only if no other sensor wants the message again.
   const [unfit] = failures
-  if (unfit !== undefined) return problemResponse(doesNotFit(unfit, isForm))
+  if (unfit !== undefined) throw doesNotFit(unfit, isForm)
   const [first] = accepted
   if (first !== undefined) {
-    return Response.json({
+    return {
       message_id: first.message_id,
       eval_id: first.eval_id,
       run_ids: accepted.flatMap(({ run_ids }) => run_ids),
       runs: accepted.flatMap(({ runs }) => runs),
       repeated: accepted.every(({ repeated }) => repeated),
-      ...(accepted.some(({ conflict }) => conflict) && { conflict: true }),
-    })
+      ...(accepted.some(({ conflict }) => conflict) && { conflict: true as const }),
+    }
   }
   const dead = answers.find((answer) => answer.kind === 'dead')
-  return Response.json({ message_id: dead?.message_id ?? null, dead: true })
+  return { message_id: dead?.message_id ?? null, dead: true as const }
 }
 
 const removedLast = (a: Answer<'standstill'>, b: Answer<'standstill'>): number =>

@@ -1,9 +1,10 @@
 import type { Delivery } from '../../contract/delivery.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { STATE_MOVED } from '../../ports/state-moved.ts'
+import type { Told } from '../answers/told.ts'
 import { readBytes } from '../read-body.ts'
 import { provenRoute, type Route } from '../routing/route.ts'
-import { deliveryResponse, noSuchHook, standing } from './delivery-response.ts'
+import { answerOfDelivery, deliveryAnswer, noSuchHook, standing } from './delivery-response.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
 import { isFormBody } from './read-content.ts'
 import { receivePush, receiveWebhook } from './receive.ts'
@@ -15,12 +16,19 @@ const PUSH = '/pubsub/:tenant/:workspace/:sensor'
 /** A sender adds what it likes to its address. What it sends shows who it is, so that is verified after it was read. */
 const ofSender = { needs: 'signature', query: 'ignored', admit: () => undefined } as const
 
+/** What may be wrong with a message, besides what is wrong with any request. */
+const problems = [400, 401, 403, 404, 409, 413, 415, 422]
+
 /** Routes for senders. They have no token of this server: what they send shows who they are. */
 export const hookRoutes = (hooks: HooksApi): Route[] => [
   provenRoute({
     ...ofSender,
     method: 'POST',
     path: HOOK,
+    operation: 'deliverWebhook',
+    summary: 'Delivers a message to the sensors of this address.',
+    answer: deliveryAnswer,
+    problems,
     handle: ({ params, request }) =>
       telling(hooks, request, async () => {
         const sensors = sensorsAt(hooks, params)
@@ -38,6 +46,10 @@ export const hookRoutes = (hooks: HooksApi): Route[] => [
     ...ofSender,
     method: 'POST',
     path: PUSH,
+    operation: 'deliverPush',
+    summary: 'Delivers a push of Pub/Sub to a sensor.',
+    answer: deliveryAnswer,
+    problems,
     handle: ({ params: { tenant, workspace, sensor: name }, request }) =>
       telling(hooks, request, async () => {
         const sensor = isHere(hooks, tenant, workspace) ? hooks.sensorNamed(name) : undefined
@@ -50,13 +62,17 @@ export const hookRoutes = (hooks: HooksApi): Route[] => [
     ...ofSender,
     method: 'OPTIONS',
     path: HOOK,
+    operation: 'askToDeliver',
+    summary: 'Answers a sender of CloudEvents that asks whether it may send here.',
+    answer: 'nothing',
     statuses: [200, 204],
+    problems: [404],
     handle: ({ params, request }) => permission(hooks, params, request.headers),
   }),
 ]
 
 /** Tells the owner of the server of an error that is not the sender's. A sender that hangs up is no trouble of ours. */
-async function telling(hooks: HooksApi, { signal }: Request, act: () => Promise<Response>): Promise<Response> {
+async function telling<T>(hooks: HooksApi, { signal }: Request, act: () => Promise<T>): Promise<T> {
   try {
     return await act()
   } catch (error) {
@@ -96,7 +112,7 @@ async function deliver(
   hooks: HooksApi,
   received: readonly PromiseSettledResult<Delivery>[],
   isForm: boolean,
-): Promise<Response> {
+): Promise<Told<typeof deliveryAnswer>> {
   const deliveries = hooks.deliveries()
   const accepted = received.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
   if (accepted.length === 0) for (const each of received) if (each.status === 'rejected') throw each.reason
@@ -112,7 +128,7 @@ async function deliver(
       hooks.refused(sensor.sensor_id, answer.code)
   }
   for (const each of answers) if (each.status === 'rejected') throw forSender(each.reason)
-  return deliveryResponse(
+  return answerOfDelivery(
     answers.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : [])),
     isForm,
   )

@@ -1,10 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { ServerLimits } from '../../contract/server-settings.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { unauthenticated } from '../access/access.ts'
 import { noteClient } from '../access/client.ts'
 import { BASE, openRoute, route } from '../routing/route.ts'
+import { textAnswer } from '../routing/answer.ts'
 import { addRoutes, emptyRouter } from '../routing/router.ts'
 import { tokenAccess } from '../tokens/token-access.ts'
 import { Buckets } from './buckets.ts'
@@ -31,11 +33,13 @@ const access = tokenAccess('machine', {
   },
 })
 
+const described = { method: 'GET' as const, operation: 'ask', summary: 'Answers.', answer: z.object({}) }
+
 function serve(set: ServerLimits = {}) {
   limits.use(set)
   const app = emptyRouter()
   app.use(noteClient(() => undefined))
-  const wait = async (): Promise<object> => {
+  const wait = async (): Promise<Record<string, never>> => {
     const waiting = Promise.withResolvers<void>()
     open.push(waiting)
     await waiting.promise
@@ -48,12 +52,12 @@ function serve(set: ServerLimits = {}) {
   addRoutes(
     app,
     [
-      route({ method: 'GET', path: `${BASE}/quick`, needs: 'viewer', handle: () => ({}) }),
-      route({ method: 'GET', path: `${BASE}/slow`, needs: 'viewer', handle: wait }),
-      route({ method: 'GET', path: `${BASE}/claim`, needs: 'viewer', waits: true, handle: wait }),
-      route({ method: 'GET', path: `${BASE}/stream`, needs: 'viewer', handle: stream }),
-      openRoute({ method: 'GET', path: '/health/live', handle: () => ({}) }),
-      openRoute({ method: 'GET', path: `${BASE}/open`, handle: () => ({}) }),
+      route({ ...described, path: `${BASE}/quick`, needs: 'viewer', handle: () => ({}) }),
+      route({ ...described, path: `${BASE}/slow`, needs: 'viewer', handle: wait }),
+      route({ ...described, path: `${BASE}/claim`, needs: 'viewer', waits: true, handle: wait }),
+      route({ ...described, path: `${BASE}/stream`, needs: 'viewer', answer: textAnswer('application/x-ndjson'), handle: stream }),
+      openRoute({ ...described, path: '/health/live', handle: () => ({}) }),
+      openRoute({ ...described, path: `${BASE}/open`, handle: () => ({}) }),
     ],
     { access, limits },
   )

@@ -2,13 +2,15 @@ import { z } from 'zod'
 import { assert } from '../../lib/assert.ts'
 import { ServoError } from '../../lib/error.ts'
 import { MINUTE_MS } from '../../lib/time.ts'
+import { timestamp } from '../../model/envelope.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { type Bearers, type Caller, type KnownCaller, unauthenticated } from '../access/access.ts'
 import { callingClient } from '../access/client.ts'
-import { permits } from '../access/roles.ts'
+import { permits, roles } from '../access/roles.ts'
 import { Buckets } from '../limits/buckets.ts'
 import { tooManyRequests } from '../limits/limits.ts'
-import { answer, openRoute, type Route, route } from '../routing/route.ts'
+import { answer, textAnswer } from '../routing/answer.ts'
+import { openRoute, type Route, route } from '../routing/route.ts'
 import type { LoginLinks } from './login-links.ts'
 import { loginPage } from './login-page.ts'
 import type { Sessions } from './sessions.ts'
@@ -30,6 +32,10 @@ const loginBody = z.object({
   code: z.string().min(1).max(200).optional(),
 })
 
+const whoCalls = z.object({ name: z.string(), role: z.enum(roles) })
+const signedIn = whoCalls.extend({ expires_at: timestamp })
+const loginLink = z.object({ path: z.string(), expires_at: timestamp })
+
 /** No cache may keep who is signed in. */
 const NO_STORE = { 'cache-control': 'no-store' }
 
@@ -37,10 +43,22 @@ const NO_STORE = { 'cache-control': 'no-store' }
 export function loginRoutes({ access, sessions, links, clock }: LoginRoutesOptions): Route[] {
   const attempts = new Buckets({ perSecond: ATTEMPTS / (MINUTE_MS / 1_000), burst: ATTEMPTS })
   return [
-    openRoute({ method: 'GET', path: '/login', handle: () => loginPage() }),
+    openRoute({
+      method: 'GET',
+      path: '/login',
+      operation: 'getLoginPage',
+      summary: 'Shows the page to sign in on.',
+      answer: textAnswer('text/html'),
+      handle: () => loginPage(),
+    }),
     openRoute({
       method: 'POST',
       path: '/auth/login',
+      operation: 'logIn',
+      summary: 'Signs a browser in with a token, or with the code of a link, and sets its cookie.',
+      example: { token: 'servo_k3f9a2xq7m4bwd5e_8Zk0' },
+      answer: signedIn,
+      problems: [401, 403],
       body: loginBody,
       handle: async ({ body: { token, code }, request }) => {
         const waitMs = attempts.take(callingClient(request).address, clock.monotonic())
@@ -54,17 +72,27 @@ export function loginRoutes({ access, sessions, links, clock }: LoginRoutesOptio
     openRoute({
       method: 'POST',
       path: '/auth/logout',
-      handle: ({ request }) => answer({ ok: true }, 200, { 'set-cookie': sessions.end(request), ...NO_STORE }),
+      operation: 'logOut',
+      summary: 'Ends the session of a browser, and removes its cookie.',
+      answer: z.object({ ok: z.literal(true) }),
+      problems: [403],
+      handle: ({ request }) => answer({ ok: true as const }, 200, { 'set-cookie': sessions.end(request), ...NO_STORE }),
     }),
     route({
       method: 'GET',
       path: '/auth/me',
+      operation: 'getCaller',
+      summary: 'Says who calls, and with which role.',
+      answer: whoCalls,
       needs: 'viewer',
       handle: ({ by: { name, role } }) => answer({ name, role }, 200, NO_STORE),
     }),
     route({
       method: 'POST',
       path: '/auth/links',
+      operation: 'createLoginLink',
+      summary: 'Makes a link that signs a browser in as the caller, once, within ten minutes.',
+      answer: loginLink,
       needs: 'viewer',
       statuses: [201],
       handle: ({ by }) => answer(links.make(known(by)), 201, NO_STORE),

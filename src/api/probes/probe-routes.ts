@@ -1,4 +1,6 @@
+import { z } from 'zod'
 import { ServoError } from '../../lib/error.ts'
+import { textAnswer } from '../routing/answer.ts'
 import { openRoute, type Route, route } from '../routing/route.ts'
 
 /** What programs that watch a server ask. */
@@ -16,18 +18,23 @@ export const probeRoutes = (probes: ProbesApi): Route[] => [
   openRoute({
     method: 'GET',
     path: '/health/ready',
+    operation: 'isReady',
+    summary: 'Says whether the server can work; otherwise the problem says what is missing.',
     query: 'ignored',
-    statuses: [200, 503],
+    answer: z.object({ ok: z.literal(true) }),
     handle: async () => {
       const reasons = await probes.unready()
       if (reasons.length > 0) throw notReady(reasons)
-      return { ok: true }
+      return { ok: true as const }
     },
   }),
   route({
     method: 'GET',
     path: '/metrics',
+    operation: 'getMetrics',
+    summary: 'Shows what the server has counted, as Prometheus reads it.',
     needs: 'viewer',
+    answer: textAnswer('text/plain'),
     query: 'ignored',
     handle: () => new Response(probes.metrics(), { headers: PROMETHEUS }),
   }),

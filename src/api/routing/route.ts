@@ -4,6 +4,7 @@ import { type Access, admit, type Caller } from '../access/access.ts'
 import type { Role } from '../access/roles.ts'
 import { readBody } from '../read-body.ts'
 import { checkedQuery } from '../request/parameters.ts'
+import { type Answer, type Handled, respond } from './answer.ts'
 
 /** The path below which everything is that needs a token. */
 export const BASE = '/api/v1/orchestration'
@@ -16,22 +17,42 @@ export type OwnProof = 'task_token' | 'signature'
 /** What a route needs of its caller. */
 export type Need = Role | OwnProof | 'nothing'
 
-/** A route as it is declared, once. The router, the documentation and its tests are made from this. */
-export interface Route {
+/** What a route says of itself to whoever calls it. */
+interface Described {
   readonly method: Method
+  /** Names it in the OpenAPI document, and in clients that are generated from it. */
+  readonly operation: string
+  /** What it does, in a line. */
+  readonly summary: string
+  /** The parameters it takes; undefined if it takes none, `ignored` if it does not look at them. */
+  readonly query?: z.ZodObject | 'ignored' | undefined
+  /** The JSON it takes; undefined if it takes none, or reads the body by rules of its own. */
+  readonly body?: z.ZodType | undefined
+  /** A body, for readers of the documentation. */
+  readonly example?: object | undefined
+  readonly answer: Answer
+  /** True for answers that are large and change seldom: they have an ETag, and 304 tells a caller that it has the newest one. */
+  readonly isTagged?: boolean | undefined
+  /** Statuses of its problems, besides those that follow from what it needs and takes. */
+  readonly problems?: readonly number[] | undefined
+}
+
+/** A route as it is declared, once. The router, the documentation, clients and tests are made from this. */
+export interface Route extends Described {
   /** With `:name` for each part that varies. */
   readonly path: string
   readonly needs: Need
-  /** The parameters it takes; undefined if it takes none, `ignored` if it does not look at them. */
-  readonly query: z.ZodObject | 'ignored' | undefined
-  /** The JSON it takes; undefined if it takes none, or reads the body by rules of its own. */
-  readonly body: z.ZodType | undefined
   /** The status of an answer, the usual one first. */
   readonly statuses: readonly [number, ...number[]]
   /** True if it may wait for long, until there is something to answer. */
   readonly waits: boolean
   /** Answers a request for this route: first who calls, then what is asked. */
-  readonly serve: (c: Context, access: Access) => Promise<Response>
+  readonly serve: (c: Context, access: Access, options: ServeOptions) => Promise<Response>
+}
+
+export interface ServeOptions {
+  /** True if each answer is compared with its schema before it is sent. */
+  readonly checksAnswers: boolean
 }
 
 /** The names of the parts of a path that vary. */
@@ -52,28 +73,30 @@ export interface Admitted<P extends string, Q, B, By> {
   repeated(name: string & keyof Q): string[] | undefined
 }
 
-interface Declaration<P extends string, Q, B, By> {
-  readonly method: Method
+interface Declaration<P extends string, Q, B, By, A extends Answer> extends Described {
   readonly path: P
   readonly query?: (z.ZodObject & z.ZodType<Q>) | 'ignored'
   readonly body?: z.ZodType<B>
+  readonly answer: A
   /** 200 if absent. */
   readonly statuses?: readonly [number, ...number[]]
   /** True if it may wait for long, until there is something to answer; absent if not. */
   readonly waits?: boolean
-  /** Returns what is sent as JSON, or a response. */
-  readonly handle: (asked: Admitted<P, Q, B, By>) => unknown
+  /** Returns what the answer is made of. */
+  readonly handle: (asked: Admitted<P, Q, B, By>) => Handled<A> | Promise<Handled<A>>
 }
 
 /** Declares a route for callers with a role. */
-export function route<P extends string, Q, B>(declaration: Declaration<P, Q, B, Caller> & { readonly needs: Role }): Route {
+export function route<P extends string, Q, B, A extends Answer>(
+  declaration: Declaration<P, Q, B, Caller, A> & { readonly needs: Role },
+): Route {
   const { needs } = declaration
   return declared(declaration, needs, ({ request }, access) => admit(access, request, needs))
 }
 
 /** Declares a route whose callers prove who they are in a way of their own. `admit` throws if they do not. */
-export function provenRoute<P extends string, Q, B, By>(
-  declaration: Declaration<P, Q, B, By> & {
+export function provenRoute<P extends string, Q, B, By, A extends Answer>(
+  declaration: Declaration<P, Q, B, By, A> & {
     readonly needs: OwnProof
     readonly admit: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>) => By
   },
@@ -82,32 +105,34 @@ export function provenRoute<P extends string, Q, B, By>(
 }
 
 /** Declares a route for everybody. */
-export function openRoute<P extends string, Q, B>(declaration: Declaration<P, Q, B, undefined>): Route {
+export function openRoute<P extends string, Q, B, A extends Answer>(declaration: Declaration<P, Q, B, undefined, A>): Route {
   return declared(declaration, 'nothing', () => undefined)
 }
-
-/** Sends JSON with this status. */
-export const answer = (value: unknown, status: number, headers: Readonly<Record<string, string>> = {}): Response =>
-  // Not `Response.json`: the server sends a body that is text in one piece, and that of any other response as a stream.
-  new Response(JSON.stringify(value), { status, headers: { 'content-type': 'application/json', ...headers } })
 
 /** The router has matched the path, so that all its parts are there; what has a schema has its type, and nobody asks for the rest. */
 const known = <T>(value: unknown): T => value as T
 
-function declared<P extends string, Q, B, By>(
-  { method, path, query, body, statuses = [200], waits = false, handle }: Declaration<P, Q, B, By>,
+function declared<P extends string, Q, B, By, A extends Answer>(
+  declaration: Declaration<P, Q, B, By, A>,
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
+  const { method, operation, summary, path, query, body, example, problems, isTagged, statuses = [200], waits = false, handle } = declaration
   return {
     method,
+    operation,
+    summary,
     path,
     needs,
     query,
     body,
+    example,
+    answer: declaration.answer,
+    problems,
+    isTagged,
     statuses,
     waits,
-    async serve(c, access) {
+    async serve(c, access, { checksAnswers }) {
       const request = c.req.raw
       const params: ParamsOf<P> = known(c.req.param())
       // Nothing of a request is looked at, and no byte of its body is read, before its caller is known.
@@ -120,8 +145,8 @@ function declared<P extends string, Q, B, By>(
         request,
         repeated: (name: string) => c.req.queries(name),
       }
-      const answered = await handle(asked)
-      return answered instanceof Response ? answered : answer(answered, statuses[0])
+      const handled: unknown = await handle(asked)
+      return await respond(request, declaration.answer, handled, { status: statuses[0], checksAnswers, isTagged })
     },
   }
 }

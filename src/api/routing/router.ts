@@ -23,6 +23,8 @@ export interface RouterOptions {
   readonly onFailed?: (error: unknown, route: string, request: Request) => void
   /** How much is taken on at a time; anything if absent. */
   readonly limits?: RequestLimits | undefined
+  /** True if each answer is compared with its schema before it is sent, as in tests. */
+  readonly checksAnswers?: boolean | undefined
 }
 
 /** Answers of these kinds are sent bit by bit. */
@@ -32,7 +34,7 @@ const STREAMS = ['application/x-ndjson', 'text/event-stream']
 export function addRoutes(
   app: Hono,
   routes: readonly Route[],
-  { access = NO_ACCESS, onFailed, limits }: RouterOptions = {},
+  { access = NO_ACCESS, onFailed, limits, checksAnswers = inTests() }: RouterOptions = {},
 ): void {
   const admitting = limits?.limited(access) ?? access
   for (const each of routes) {
@@ -43,7 +45,7 @@ export function addRoutes(
       try {
         if (needs === 'nothing' && weight !== 'nothing') limits?.open(c.req.raw)
         leave = limits?.enter(weight)
-        const answered = await serve(c, admitting)
+        const answered = await serve(c, admitting, { checksAnswers })
         if (limits !== undefined && isStream(answered)) await countStream(limits, c, answered)
         return answered
       } catch (error) {
@@ -83,6 +85,9 @@ export function routerOf(routes: readonly Route[], access: Access): Hono {
   addRoutes(app, routes, { access })
   return app
 }
+
+/** Set by the configuration of the tests, for processes that they start too. */
+const inTests = (): boolean => process.env['SERVO_CHECK_ANSWERS'] === '1'
 
 const patternOf = (path: string): RegExp => new RegExp(`^${path.replace(/:\w+/g, '[^/]+')}$`)
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from '../../model/envelope.ts'
 import { roles } from '../access/roles.ts'
+import { named, type Told } from '../answers/told.ts'
 
 /** A name goes on record as the actor, with the id of the token in brackets: it must not be able to imitate one. */
 const tokenName = z
@@ -30,20 +31,30 @@ export const tokenRecord = z.object({
 })
 export type TokenRecord = z.infer<typeof tokenRecord>
 
-export const revocation = z.object({ token_id: z.string(), revoked_by: z.string(), revoked_at: timestamp })
+export const revocation = named('Revocation', z.object({ token_id: z.string(), revoked_by: z.string(), revoked_at: timestamp }))
 export type Revocation = z.infer<typeof revocation>
 
-export interface ListedToken extends Omit<TokenRecord, 'sha256' | 'tenant_id' | 'workspace_id'> {
-  readonly status: 'active' | 'expired' | 'revoked'
-  /** Null while it is not revoked. */
-  readonly revoked_by: string | null
-  readonly revoked_at: string | null
-}
+const status = z.enum(['active', 'expired', 'revoked'])
 
-export interface NewToken extends Omit<ListedToken, 'revoked_by' | 'revoked_at'> {
-  /** What its bearer sends. It is told this once, and kept nowhere. */
-  readonly token: string
-}
+const listedToken = named(
+  'Token',
+  tokenRecord.omit({ sha256: true, tenant_id: true, workspace_id: true }).extend({
+    status,
+    revoked_by: z.string().nullable().describe('Null while it is not revoked.'),
+    revoked_at: timestamp.nullable(),
+  }),
+)
+export type ListedToken = Told<typeof listedToken>
+
+export const tokenList = named('TokenList', z.object({ tokens: z.array(listedToken) }))
+
+export const newToken = named(
+  'NewToken',
+  listedToken
+    .omit({ revoked_by: true, revoked_at: true })
+    .extend({ token: z.string().describe('What its bearer sends. It is told this once, and kept nowhere.') }),
+)
+export type NewToken = Told<typeof newToken>
 
 /** Questions and commands about the tokens of a workspace. */
 export interface TokensApi {

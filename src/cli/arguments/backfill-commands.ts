@@ -62,7 +62,7 @@ export function backfillCommands(program: Command): void {
 
   pagedBy(serverCommand(backfills, 'list', 'list backfills, newest first'))
     .addOption(
-      oneOfOption('--state <state>', 'only backfills in this state', [
+      oneOfOption('--status <status>', 'only backfills of this status', [
         'pending',
         'running',
         'paused',

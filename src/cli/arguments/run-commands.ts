@@ -85,14 +85,23 @@ ${examples(
     serverCommand(runs, 'list', 'list runs, newest first')
       .option('--limit <number>', 'how many to list (default: 20)')
       .addOption(
-        oneOfOption('--state <state>', 'only runs in this state', ['pending', 'running', 'succeeded', 'failed', 'cancelled']),
+        oneOfOption('--status <status>', 'only runs of this status', [
+          'pending',
+          'running',
+          'succeeded',
+          'failed',
+          'cancelled',
+        ]),
       )
       .option('--asset <asset>', 'only runs that have a task for this asset'),
     'runs requested',
   )
     .addHelpText(
       'after',
-      examples('servo runs list --state failed --since 2025-01-15', 'servo runs list --asset mart/revenue --json run_id,state'),
+      examples(
+        'servo runs list --status failed --since 2025-01-15',
+        'servo runs list --asset mart/revenue --json run_id,state',
+      ),
     )
     .action(async (flags) => (await import('../commands/runs.ts')).listRuns(flags))
 

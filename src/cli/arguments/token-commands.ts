@@ -14,9 +14,14 @@ export function tokenCommands(program: Command): void {
 
   serverCommand(tokens, 'create', 'make a token and print it; it is not shown again')
     .addOption(
-      oneOfOption('--role <role>', 'what its bearer may do', ['viewer', 'operator', 'admin', 'worker']).makeOptionMandatory(),
+      oneOfOption('--role <role>', 'what its bearer may do (required)', [
+        'viewer',
+        'operator',
+        'admin',
+        'worker',
+      ]).makeOptionMandatory(),
     )
-    .requiredOption('--name <name>', 'who uses it; goes on record with everything that is done with it')
+    .requiredOption('--name <name>', 'who uses it (required); goes on record with everything that is done with it')
     .option('--expires <duration>', 'when it ends: 12h, 30d or never (default: 90d)')
     .addHelpText(
       'after',

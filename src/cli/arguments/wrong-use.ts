@@ -59,6 +59,8 @@ function rewritten(code: string, message: string, command: Command): { text: str
       return { text: 'no command given' }
     case 'commander.missingArgument':
       return { text: `missing argument <${first}>`, hint: `Usage: ${usageOf(command)}` }
+    case 'commander.missingMandatoryOptionValue':
+      return { text: `missing option ${flagOf(first)}`, hint: `Add ${first.replace(/^-\w, /, '')}. ${helpHint(command)}` }
     case 'commander.excessArguments':
       return { text: `unexpected argument '${unexpected(message)}'`, hint: `Usage: ${usageOf(command)}` }
     case 'commander.optionMissingArgument':

@@ -53,7 +53,7 @@ const howOf = (flags: Pick<BackfillFlags, 'concurrency' | 'priority' | 'stopAfte
 function bodyOf(assets: string[], flags: BackfillFlags): BackfillPreviewBody {
   const numbers = { chunk_size: number('--chunk-size', flags.chunkSize, 1, 10_000), ...howOf(flags) }
   return {
-    assets,
+    select: assets,
     ...selectorOf(flags),
     ...withoutUndefined(numbers),
     ...withoutUndefined({ newest_first: flags.newestFirst }),
@@ -140,11 +140,11 @@ async function created(
 }
 
 export async function listBackfills(
-  flags: ProjectFlags & { limit?: string; cursor?: string; state?: string; asset?: string },
+  flags: ProjectFlags & { limit?: string; cursor?: string; status?: string; asset?: string },
 ): Promise<void> {
-  const state = flags.state === undefined ? undefined : choiceOf('--state', flags.state.toUpperCase(), backfillStates)
-  const query = { limit: limitFlag(flags.limit), cursor: flags.cursor, state, asset: flags.asset }
-  const isFiltered = state !== undefined || flags.asset !== undefined
+  const status = flags.status === undefined ? undefined : choiceOf('--status', flags.status.toUpperCase(), backfillStates)
+  const query = { limit: limitFlag(flags.limit), cursor: flags.cursor, status, asset: flags.asset }
+  const isFiltered = status !== undefined || flags.asset !== undefined
   const { page, none } = await ask(flags, async (api) => {
     const page = await api.backfills.list(query)
     const isNone = page.backfills.length === 0 && isFiltered

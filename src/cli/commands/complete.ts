@@ -30,7 +30,7 @@ export async function completeCommand(kind: string, current: string, words: read
 async function candidates(kind: Asked, words: readonly string[]): Promise<readonly string[]> {
   const workspace = await workspaceOf(words)
   const { runs, assets, statuses } = workspace
-  if (kind === 'run') return (await runs.list({ limit: MAX_RUNS, state: undefined })).map(({ run_id }) => run_id)
+  if (kind === 'run') return (await runs.list({ limit: MAX_RUNS })).map(({ run_id }) => run_id)
   const names = await automationNames(kind, workspace)
   // One that is named already is not meant again, and where one is enough, no other is either.
   if (names !== undefined)

@@ -2,15 +2,15 @@ import { statfs } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isServoError } from '../../lib/error.ts'
 import { applyEnvFiles } from '../../sdk/project/env-files.ts'
-import { alignRows, wrapText } from '../columns.ts'
+import { alignRows } from '../columns.ts'
 import { clockFindings, newestFiles } from '../doctor/clock.ts'
-import { examine, type Finding, problem, warning } from '../doctor/finding.ts'
+import { examine, type Finding, problem, shownLines, warning } from '../doctor/finding.ts'
 import { leaderFindings } from '../doctor/leader.ts'
 import { diskFinding, nodeFinding } from '../doctor/machine.ts'
 import { projectFindings } from '../doctor/project.ts'
 import { storeFindings } from '../doctor/store.ts'
 import { ownPackage } from '../init/own-package.ts'
-import { colours, print, printable, printJson, screenWidth, shortly } from '../output.ts'
+import { colours, print, printJson, screenWidth, shortly } from '../output.ts'
 import { componentsOf, type ProjectFlags, projectFolder } from '../project.ts'
 
 /** Says what stands in the way of Servo on this machine and in this project. Nothing is written. */
@@ -25,7 +25,7 @@ export async function doctorCommand(flags: ProjectFlags, now: Date): Promise<voi
   // The words of a finding are not cut but go on in the next line.
   const room = Math.max(LEAST_ROOM, screenWidth() - TEXT_AT)
   const rows = found.flatMap(({ level, area, message, hint }) =>
-    wrapText(oneLine(hint === undefined ? message : `${message}. ${hint}`), room).map((text, i) => [
+    shownLines({ message, hint }, room).map((text, i) => [
       { text: i === 0 ? level : '', paint: PAINTS[level] },
       { text: i === 0 ? area : '' },
       { text },
@@ -39,8 +39,6 @@ const TEXT_AT = 20
 const LEAST_ROOM = 30
 
 const PAINTS = { ok: colours.green, warning: colours.yellow, problem: colours.red } as const
-
-const oneLine = (text: string): string => printable(text.trim().replaceAll(/\s*\n\s*/g, ' '))
 
 async function examineProject(flags: ProjectFlags, now: Date): Promise<Finding[]> {
   const folder = folderOf(flags)

@@ -69,6 +69,8 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
     kept: description.kept,
   }
   if (!flags.json) show(report)
+  const unignored = left.includes('.gitignore') ? missingLines(join(dir, '.gitignore'), files.get('.gitignore') ?? '') : []
+  if (unignored.length > 0) note(`Git does not ignore ${unignored.join(', ')} here: add a line for each to .gitignore`)
   if (description.isCommonJs) note(COMMON_JS)
   else if (!description.isModule) note(NOT_A_MODULE)
   if (choices.install) {
@@ -80,6 +82,13 @@ export async function initCommand(folder: string | undefined, flags: InitFlags, 
   const next = nextSteps(choices, manager, isReady)
   if (flags.json) printJson({ ...report, installed: choices.install, ready: isReady, next, ms })
   else showNext(next, isReady, ms)
+}
+
+/** The lines of a text that a file lacks, with or without a slash around them. */
+function missingLines(file: string, text: string): string[] {
+  const bare = (line: string): string => line.trim().replaceAll(/^\/|\/$/g, '')
+  const there = new Set(readFileSync(file, 'utf8').split('\n').map(bare))
+  return text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#') && !there.has(bare(line)))
 }
 
 /** The flags, then what the user answers, then the defaults. Undefined if the user left. */
@@ -115,21 +124,40 @@ function checkedFolder(dir: string): string {
   if (hasLongName(dir)) throw tooLong('the folder')
   if (dir.split(sep).includes('node_modules'))
     throw badFlag(`${dir} is below node_modules`, 'Node runs no TypeScript there. Choose another folder.')
+  if (dir.split(sep).includes('.git'))
+    throw badFlag(`${dir} is inside .git`, 'Git keeps its own files there. Choose another folder.')
   const there = existing(dir)
+  if (there === undefined && isLink(dir))
+    throw badFlag(`${dir} is a symbolic link to a folder that does not exist`, 'Remove the link, or choose another folder.')
   if (there !== undefined && !there.isDirectory()) throw badFlag(`${dir} is not a folder`, 'Choose another folder.')
   const config = configFile(dir)
-  if (config === undefined) return dir
+  if (config === undefined) return outsideProjects(dir)
   throw new ServoError('conflict', 'project_exists', `${dir} is already a Servo project: it has a ${basename(config)}`, {
     hint: 'Run npm install there if packages are missing, then servo dev. Or choose another folder.',
   })
 }
 
+/** The assets of a project are found in all folders below its own, so those of a project within would be its assets too. */
+function outsideProjects(dir: string): string {
+  for (let above = dirname(dir); ; above = dirname(above)) {
+    if (existing(above)?.isDirectory() && configFile(above) !== undefined)
+      throw new ServoError('conflict', 'project_exists', `${dir} is inside the Servo project ${above}`, {
+        hint: 'Add assets to that project, or choose a folder outside it.',
+      })
+    if (above === dirname(above)) return dir
+  }
+}
+
+const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() ?? false
+
 function existing(dir: string): Stats | undefined {
   try {
     return statSync(dir, { throwIfNoEntry: false })
   } catch (error) {
-    if (!hasErrorCode(error, 'ENAMETOOLONG')) throw error
-    throw tooLong('the folder')
+    if (hasErrorCode(error, 'ENAMETOOLONG')) throw tooLong('the folder')
+    if (hasErrorCode(error, 'ELOOP'))
+      throw badFlag(`${dir} is a symbolic link that leads back to itself`, 'Remove the link, or choose another folder.')
+    throw error
   }
 }
 
@@ -154,7 +182,13 @@ function checkedAssets(folder: string): string {
       'node_modules is for packages. Use a folder such as assets or src/assets.',
     )
   if (/^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/.test(folder)) return folder
-  throw badFlag(`invalid folder for assets '${folder}'`, 'Use a folder inside the project, such as assets or src/assets.')
+  const isInside = !folder.startsWith('/') && !folder.split('/').includes('..')
+  throw badFlag(
+    `invalid folder for assets '${folder}'`,
+    isInside
+      ? 'Use letters from A to Z, digits, "-", "_" and ".", such as assets or src/assets.'
+      : 'Use a folder inside the project, such as assets or src/assets.',
+  )
 }
 
 const badFlag = (message: string, hint: string): ServoError => new ServoError('invalid', 'bad_flag', message, { hint })
@@ -221,7 +255,13 @@ function removeMade(path: string): void {
 function makeFolder(dir: string, made: string[]): void {
   if (existsSync(dir)) return
   makeFolder(dirname(dir), made)
-  mkdirSync(dir)
+  try {
+    mkdirSync(dir)
+  } catch (error) {
+    // What a file system says that makes no folders for anybody, such as /proc.
+    if (!hasErrorCode(error, 'ENOENT')) throw error
+    throw badFlag(`no folder can be created in ${dirname(dir)}`, 'Choose another folder.')
+  }
   made.push(dir)
 }
 

@@ -36,7 +36,7 @@ export async function runAssets(selection: string[], flags: RunFlags): Promise<v
   const only = (['stale', 'missing', 'failed'] as const).filter((name) => flags[name])
   if (selection.length === 0 && only.length === 0) throw nothingSelected()
   const work = {
-    ...(selection.length > 0 && { selection }),
+    ...(selection.length > 0 && { select: selection }),
     ...(flags.partition !== undefined && { partitions: flags.partition }),
     ...(only.length > 0 && { only }),
   }
@@ -119,7 +119,7 @@ export async function requestRun(flags: RequestFlags, asked: Request): Promise<v
     if ('leader' in accepted) {
       const { leader, answer } = accepted
       if (flags.detach) printAccepted(answer, flags)
-      else await watchRun(leader, shown ?? new WatchedRun(answer.run_id, flags, components), flags, then)
+      else await watchRun(leader, shown ?? new WatchedRun(answer, flags, components), flags, then)
       return
     }
     if (shown === undefined) return
@@ -171,7 +171,7 @@ async function requestRemotely(remote: ServoClient, flags: RequestFlags, asked: 
     }
     return undefined
   }
-  await watchRun(remote, new WatchedRun(answer.run_id, flags, { clock }), flags, { next })
+  await watchRun(remote, new WatchedRun(answer, flags, { clock }), flags, { next })
 }
 
 const nobodyToGoOn = (): ServoError =>
@@ -257,9 +257,10 @@ async function runHere(
       return undefined
     }
     const { orchestrator, api } = server
-    const { run_id } = await request(api.runs)
+    const accepted = await request(api.runs)
+    const { run_id } = accepted
     orchestrator.carry(run_id)
-    const shown = before ?? new WatchedRun(run_id, flags, here.components)
+    const shown = before ?? new WatchedRun(accepted, flags, here.components)
     const interrupted = cancelOnSignal(api.runs, run_id)
     const over = shown.follow(api, new AbortController().signal)
     // A process that was replaced while it was stopped ends as if it had given way on request.

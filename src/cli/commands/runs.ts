@@ -26,7 +26,7 @@ import { requestRun } from './run.ts'
 
 export interface RunListFlags extends ProjectFlags {
   limit?: string
-  state?: string
+  status?: string
   asset?: string
   since?: string
   until?: string
@@ -36,7 +36,7 @@ const NO_RUNS = 'no runs yet; servo run starts one, servo assets list shows what
 
 export async function listRuns(flags: RunListFlags): Promise<void> {
   const filter = {
-    state: flags.state === undefined ? undefined : choiceOf('--state', flags.state, RUN_STATES),
+    status: flags.status === undefined ? undefined : choiceOf('--status', flags.status, RUN_STATES),
     asset: flags.asset,
     ...spanFlags(flags),
   }
@@ -134,7 +134,7 @@ export async function rerunRun(runId: string, flags: RerunFlags): Promise<void> 
   const mode = flags.all ? 'all' : flags.select !== undefined ? 'subset' : 'from_failure'
   const body = {
     mode,
-    ...(flags.select !== undefined && { selection: flags.select }),
+    ...(flags.select !== undefined && { select: flags.select }),
     ...(flags.key !== undefined && { key: flags.key }),
   } as const
   await requestRun(flags, (runs, request_id) => runs.rerun(runId, { ...body, request_id }, currentUser(), currentTrace()))

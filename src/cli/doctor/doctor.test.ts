@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { HOUR_MS } from '../../lib/time.ts'
 import { clockFindings } from './clock.ts'
-import { examine } from './finding.ts'
+import { examine, shownLines } from './finding.ts'
 import { diskFinding, nodeFinding } from './machine.ts'
 import { findingsOf } from './project.ts'
 
@@ -24,6 +24,24 @@ test.each([
   ['a file system that does not say its size', 5_000_000, 0, 'ok'],
 ])('%s free on the disk is %s', (_, bavail, blocks, level) => {
   expect(diskFinding('/shop', { bsize: 1_000, blocks, bavail })).toMatchObject({ area: 'disk', level })
+})
+
+test('free space has a unit that leaves a figure to read', () => {
+  const message = (bavail: number): string => diskFinding('/shop', { bsize: 1_000, blocks: 4_000_000, bavail }).message
+  expect([2_500_000, 12_345, 45].map(message)).toEqual([
+    expect.stringMatching(/^2\.5 GB free/),
+    expect.stringMatching(/^12 MB free/),
+    expect.stringMatching(/^45 KB free/),
+  ])
+})
+
+test('the line that points into a query stays below what it points to, and other words are wrapped', () => {
+  const message = 'ids: no column "idd"\n\nLINE 1: select idd from orders\n               ^\n'
+  expect(shownLines({ message, hint: 'servo check lists every problem.' }, 20)).toEqual([
+    ...['ids: no column "idd"', '', 'LINE 1: select idd from orders', '               ^'],
+    ...['servo check lists', 'every problem.'],
+  ])
+  expect(shownLines({ message: 'one two three', hint: 'four' }, 9)).toEqual(['one two', 'three.', 'four'])
 })
 
 test('files from the future tell that a clock was ahead; a file system tells that its clock differs', () => {

@@ -1,4 +1,6 @@
 import { hasErrorCode, isServoError, messageOf } from '../../lib/error.ts'
+import { wrapText } from '../columns.ts'
+import { printable } from '../output.ts'
 
 export type Area = 'node' | 'project' | 'variables' | 'store' | 'clock' | 'disk' | 'leader'
 
@@ -35,4 +37,11 @@ export async function examine(area: Area, check: () => Promise<readonly Finding[
 function hintOf(error: unknown): string | undefined {
   if (isServoError(error)) return error.hint
   return hasErrorCode(error, 'EACCES') || hasErrorCode(error, 'EPERM') ? 'Check its owner and permissions.' : undefined
+}
+
+/** A message of several lines has a place in a query or a file, marked in the line below it: those stay as they are. */
+export function shownLines({ message, hint }: { message: string; hint?: string | undefined }, room: number): string[] {
+  const lines = message.trimEnd().split('\n').map(printable)
+  if (lines.length > 1) return [...lines, ...(hint === undefined ? [] : wrapText(printable(hint), room))]
+  return wrapText(printable(hint === undefined ? message.trim() : `${message.trim()}. ${hint}`), room)
 }

@@ -14,14 +14,16 @@ export async function storeFindings(components: LocalComponents): Promise<Findin
   const { servoDir } = components
   if (!checkStateFolder(servoDir)) {
     const parent = dirname(servoDir)
-    if (await isUsable(parent)) return [fine('store', `no state yet; the first servo dev or servo run creates ${servoDir}`)]
-    return [problem('store', `${parent} is not writable, so Servo cannot keep state there`, 'Check its owner and permissions.')]
+    const why = await obstacle(parent)
+    if (why === undefined) return [fine('store', `no state yet; the first servo dev or servo run creates ${servoDir}`)]
+    const hint = why === 'EROFS' ? MOUNT : 'Check its owner and permissions.'
+    return [problem('store', `${parent} is not writable, so Servo cannot keep state there`, hint)]
   }
-  return [
-    ...(await unusable(components)),
-    ...(await openToOthers(servoDir)),
-    ...(await examine('store', async () => [await manifestFinding(components)])),
-  ]
+  const obstacles = await unusable(components)
+  const manifest = await examine('store', async () => [await manifestFinding(components)])
+  // What cannot be used is not fine, whatever is in it.
+  const besides = obstacles.length === 0 ? manifest : manifest.filter(({ level }) => level !== 'ok')
+  return [...obstacles, ...(await openToOthers(servoDir)), ...besides]
 }
 
 /** Everything is written below these. */
@@ -29,7 +31,10 @@ async function unusable({ servoDir, dataDir, scope }: LocalComponents): Promise<
   const paths = new Paths(scope)
   const below = [paths.ledger, paths.archives, paths.manifests, paths.state].map((path) => join(servoDir, path))
   for (const folder of [servoDir, dataDir, join(dataDir, 'lease'), ...below]) {
-    if ((await stat(folder).catch(undefinedIfAbsent)) === undefined || (await isUsable(folder))) continue
+    if ((await stat(folder).catch(undefinedIfAbsent)) === undefined) continue
+    const why = await obstacle(folder)
+    if (why === undefined) continue
+    if (why === 'EROFS') return [problem('store', `${folder} is on a read-only file system`, MOUNT)]
     return [
       problem('store', `this user cannot read and write ${folder}`, 'Run Servo as the owner, or change the owner (chown -R).'),
     ]
@@ -37,10 +42,13 @@ async function unusable({ servoDir, dataDir, scope }: LocalComponents): Promise<
   return []
 }
 
-const isUsable = (folder: string): Promise<boolean> =>
+const MOUNT = 'Mount it writable, or move the project to a disk that is.'
+
+/** Why a folder cannot be read and written, as the system calls it; undefined if it can. */
+const obstacle = (folder: string): Promise<string | undefined> =>
   access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
-    () => true,
-    () => false,
+    () => undefined,
+    (error: NodeJS.ErrnoException) => error.code ?? 'unknown',
   )
 
 /** Below a folder that only its owner can enter, nothing else needs to be looked at but what is most secret. */

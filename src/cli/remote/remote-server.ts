@@ -22,7 +22,8 @@ export function remoteServer({ url, token }: RemoteFlags): ServoClient | undefin
       hint: 'Set SERVO_TOKEN, or give --token. servo tokens create makes one, on the machine of the server.',
     })
   if (/[^\x21-\x7e]/.test(token)) throw badFlag('the token has characters that no token has', 'Copy it once more.')
-  return new ServoClient({ url: address, token })
+  const ifSilent = 'Check --url (or SERVO_URL), and that a server runs there.'
+  return new ServoClient({ url: address, token, retries: 0, ifSilent })
 }
 
 function addressOf(text: string): string {

@@ -60,7 +60,7 @@ export async function serveProject(serving: Serving): Promise<void> {
   voice.ready(server.url, loaded, performance.now() - began, upcoming)
   server.feed.listen(voice.changed, { sinceOpened: true })
   const { run } = serving
-  if (loaded.ok && run !== undefined) await server.api.runs.request({ selection: [...run] }, currentUser()).catch(fail)
+  if (loaded.ok && run !== undefined) await server.api.runs.request({ select: [...run] }, currentUser()).catch(fail)
 
   let end = await Promise.race([signalled, stopped.promise])
   if (typeof end === 'string' && drainMs > 0) {

@@ -30,6 +30,7 @@ export async function startCommand(flags: StartFlags): Promise<void> {
   workUnread()
   const drain =
     flags.drain === undefined ? DEFAULT_DRAIN_SEC : wholeNumber('--drain', flags.drain, { min: 0, max: MAX_DRAIN_SEC })
+  const [size, port] = [concurrencyFlag(flags.concurrency), portFlag(flags.port) ?? DEFAULT_PORT]
   const projectDir = findProject(flags)
   const log = new ServerLog({ format: formatOf(flags), write: complain, environment: process.env })
   logInstead(log)
@@ -38,8 +39,8 @@ export async function startCommand(flags: StartFlags): Promise<void> {
     voice: logVoice(log),
     watch: false,
     automation: flags.automation !== false,
-    ...concurrencyFlag(flags.concurrency),
-    port: portFlag(flags.port) ?? DEFAULT_PORT,
+    ...size,
+    port,
     host: flags.host,
     trustedProxies: flags.trustedProxy,
     drainMs: drain * SECOND_MS,

@@ -1,5 +1,5 @@
 import type { WhyApi } from '../../api/automation/why-contract.ts'
-import type { RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
+import type { AcceptedRun, RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { logText } from '../../contract/log-text.ts'
 import type { ReasonCode } from '../../domain/why/reasons.ts'
@@ -10,7 +10,7 @@ import { colours, note, print, printJson } from '../output.ts'
 import type { ProjectFlags } from '../project.ts'
 import { checksOf, findingLines, printChecks, warningsOf } from '../results/checks.ts'
 import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
-import { localZone, RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
+import { localTime, localZone, RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
 import { followWithLogs, type LogsShown } from './follow-with-logs.ts'
 import { LiveBlock } from './live-block.ts'
 import { progressRows } from './progress.ts'
@@ -31,6 +31,8 @@ const WAITS: readonly ReasonCode[] = ['overlap_waits', 'pool_full', 'after_runs'
 /** As many reasons as one reads. */
 const SHOWN_WAITS = 3
 
+type Accepted = Pick<AcceptedRun, 'run_id' | 'created'>
+
 /** What a run is followed by. */
 export type Watchable = Pick<WorkspaceApi, 'runs' | 'whys'>
 
@@ -38,6 +40,8 @@ export type Watchable = Pick<WorkspaceApi, 'runs' | 'whys'>
 export class WatchedRun {
   last: WireRun | undefined
   readonly runId: string
+  /** False if an earlier request with the same key made the run. */
+  readonly #created: boolean
   readonly #flags: WatchFlags
   readonly #clock: LocalComponents['clock']
   readonly #printer = new RunPrinter()
@@ -50,8 +54,9 @@ export class WatchedRun {
   #isReported = false
   #saidWhy = false
 
-  constructor(runId: string, flags: WatchFlags, { clock }: Pick<LocalComponents, 'clock'>) {
-    this.runId = runId
+  constructor(accepted: Accepted, flags: WatchFlags, { clock }: Pick<LocalComponents, 'clock'>) {
+    this.runId = accepted.run_id
+    this.#created = accepted.created
     this.#flags = flags
     this.#clock = clock
     this.#block = flags.json ? undefined : LiveBlock.on(() => this.#rows())
@@ -101,7 +106,14 @@ export class WatchedRun {
     this.#isReported = true
     const { json } = this.#flags
     const tasks = [...this.#tasks.values()]
-    if (json) printJson({ ...run, failures: failuresOf(tasks), checks: checksOf(tasks), warnings: warningsOf(tasks) })
+    if (json)
+      printJson({
+        ...run,
+        created: this.#created,
+        failures: failuresOf(tasks),
+        checks: checksOf(tasks),
+        warnings: warningsOf(tasks),
+      })
     else {
       print(summary(run, warningsOf(tasks)))
       printFailures(tasks, shortId(this.runId))
@@ -111,8 +123,10 @@ export class WatchedRun {
     process.exitCode = 1
     if (json) return
     const id = shortId(this.runId)
-    if (run.state === 'FAILED' && run.tasks_failed > 0)
-      print(colours.dim(`  see the logs:    servo runs logs ${id}\n  rerun the rest:  servo runs rerun ${id}`))
+    if (run.state === 'FAILED' && run.tasks_failed > 0) {
+      const again = run.tasks_total === 1 ? 'run it again:  ' : 'rerun the rest:'
+      print(colours.dim(`  see the logs:    servo runs logs ${id}\n  ${again}  servo runs rerun ${id}`))
+    }
   }
 
   /** The estimate is an addition: without it the run is shown all the same. */
@@ -142,13 +156,24 @@ export class WatchedRun {
   #show(event: RunEvent): void {
     const { json, quiet } = this.#flags
     if (event.type === 'run') {
-      if (this.last === undefined && !json) print(`${colours.bold(shortId(this.runId))}  ${tasksText(event.run.tasks_total)}`)
+      if (this.last === undefined && !json) this.#begin(event.run)
       this.last = event.run
       return
     }
     if (event.type === 'task') this.#tasks.set(event.task.task_key, event)
     else if (!quiet) this.#remember(event)
     if (!json && !(quiet && event.type === 'log') && this.#hasLine(event)) this.#printer.show(event)
+  }
+
+  /** A run that had ended before must not look like one that runs now. */
+  #begin(run: WireRun): void {
+    const id = colours.bold(shortId(this.runId))
+    if (this.#created) print(`${id}  ${tasksText(run.tasks_total)}`)
+    else if (run.finished_at === null) print(`${id} is already running under this key: ${tasksText(run.tasks_total)}`)
+    else
+      print(
+        `${id} already ran under this key: ${run.state.toLowerCase()} at ${localTime(run.finished_at)}. Nothing runs again; this is its record`,
+      )
   }
 
   /** Everything has a line of its own, unless the block has it; in a long run only what went wrong has. */

@@ -51,7 +51,7 @@ export class GraphMappings {
   /** The mapping of a dependency: the author's, or the default for the two definitions. */
   mapping(assetKey: string, upstream: string, said: unknown): PartitionMapping {
     if (said) return parseRecorded(partitionMapping, said, `the mapping from ${upstream} to ${assetKey}`)
-    const { mapping, reason } = defaultMapping(this.definition(assetKey), this.definition(upstream))
+    const { mapping, reason } = defaultMapping(this.definition(assetKey), this.definition(upstream), [assetKey, upstream])
     if (mapping !== undefined) return mapping
     throw new ServoError('invalid', 'mapping_missing', `${assetKey} has no mapping to the partitions of ${upstream}`, {
       hint: `${reason}. Give the dependency a mapping.`,

@@ -28,10 +28,8 @@ describe('latest', () => {
   })
 
   test('is refused where keys are not time, unless one is called so', () => {
-    expect(() => latest(region)).toThrow('`latest` needs a time dimension, but these partitions have none')
-    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow(
-      '`latest` needs a time dimension, but these partitions have none',
-    )
+    expect(() => latest(region)).toThrow('no time partitions, so `latest` does not apply to it')
+    expect(() => latest({ type: 'dynamic', name: 'shops' })).toThrow('no time partitions, so `latest` does not apply to it')
     expect(latest({ type: 'keys', keys: ['latest', 'stable'] })).toEqual(['latest'])
   })
 })

@@ -46,7 +46,13 @@ function byDimension(set: PartitionSet, asked: string): KeySelection {
   return selection
 }
 
-const LATEST = 'latest'
+export const LATEST = 'latest'
+
+/** The parts of a set that are windows of time: itself, or some of its dimensions. */
+export function timesOf(set: PartitionSet): PartitionSet[] {
+  const parts = set.dimensions.length === 0 ? [set] : set.dimensions.map((dimension) => dimension.set)
+  return parts.filter(({ definition }) => isTime(definition))
+}
 
 /** The last window that has closed. Keys of other sets have an order, but none of them is the latest. */
 function latestOf(set: PartitionSet): string {
@@ -62,7 +68,9 @@ function noLatest({ dimensions }: PartitionSet): ServoError {
   return new ServoError(
     'invalid',
     'no_latest',
-    `\`latest\` needs a time dimension, but ${time.length > 1 ? 'there are several here' : 'these partitions have none'}`,
+    time.length > 1
+      ? '`latest` needs a time dimension, but there are several here'
+      : 'no time partitions, so `latest` does not apply to it',
     {
       hint: time.length > 1 ? `Name one: ${time[0]?.name}=latest.` : 'Name a key, or * for all.',
     },

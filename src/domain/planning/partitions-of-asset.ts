@@ -1,6 +1,7 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { keysOf } from '../../partitions/key-list.ts'
-import { positionIn } from '../../partitions/partition-set.ts'
+import type { KeyRange } from '../../partitions/key-range.ts'
+import { type PartitionSet, positionIn, saidOf } from '../../partitions/partition-set.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { parsePartitions } from './parse-partitions.ts'
 import { partitionsWanted } from './partitions-of-run.ts'
@@ -27,7 +28,7 @@ export function partitionsOfAsset(
   if (asked === undefined || asked.length === 0) throw partitionsWanted(assetKey, set)
   const positions = new Set<number>()
   for (const entry of asked) {
-    for (const range of rangesOf(assetKey, () => parsePartitions(set, entry))) {
+    for (const range of namedOf(assetKey, set, entry)) {
       if (positions.size + range.count > MAX_NAMED_PARTITIONS) throw tooMany(assetKey, positions.size + range.count)
       for (const key of keysOf(range)) positions.add(positionIn(set, key))
     }
@@ -36,14 +37,14 @@ export function partitionsOfAsset(
   return [...positions].sort((a, b) => a - b).map((position) => set.at(position))
 }
 
-/** Names the asset in the error about a key that it does not have. */
-function rangesOf<T>(assetKey: string, read: () => T): T {
+/** The partitions of an asset that a text names. The error about a key that it does not have names the asset. */
+export function namedOf(assetKey: string, set: PartitionSet, asked: string): readonly KeyRange[] {
   try {
-    return read()
+    return parsePartitions(set, asked)
   } catch (error) {
     if (!isServoError(error)) throw error
     const { kind, code, message, hint, facts } = error
-    throw new ServoError(kind, code, `${assetKey}: ${message}`, { ...(hint !== undefined && { hint }), facts, cause: error })
+    throw new ServoError(kind, code, saidOf(assetKey, message), { ...(hint !== undefined && { hint }), facts, cause: error })
   }
 }
 

@@ -1,12 +1,11 @@
 import { isServoError, ServoError } from '../../lib/error.ts'
 import { shellWord } from '../../lib/process/shell-word.ts'
-import { isTime } from '../../partitions/definition.ts'
 import { keysOf } from '../../partitions/key-list.ts'
 import type { KeyRange } from '../../partitions/key-range.ts'
 import { takesSame } from '../../partitions/mappings/takes-many.ts'
-import type { PartitionSet } from '../../partitions/partition-set.ts'
+import { type PartitionSet, saidOf } from '../../partitions/partition-set.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
-import { parsePartitions } from './parse-partitions.ts'
+import { LATEST, parsePartitions, timesOf } from './parse-partitions.ts'
 
 /** An asset without partitions has one part, whose key is the empty text. */
 type Keys = ReadonlySet<string>
@@ -19,6 +18,7 @@ const MAX_PARTITIONS_PER_ASSET = 1_000_000
 /**
  * The partitions that a run makes of each asset, when the request names partitions once for all assets. An asset that has all of
  * them makes those. An asset that is partitioned differently makes the related ones: the days of a month, the month of a day.
+ * `latest` says nothing about an asset without windows, so that asset makes none, unless another asset relates to it.
  */
 export function partitionsOfRun(
   assets: readonly string[],
@@ -38,7 +38,7 @@ export function partitionsOfRun(
     if (!made.has(key)) take(made, key, neededBelow(key, partitioned, partitions, made))
   for (const key of partitioned) if (!made.has(key)) take(made, key, madeFromAbove(key, partitions, made))
   for (const key of partitioned) {
-    const keys = made.get(key)
+    const keys = made.get(key) ?? (isLeftOut(partitions.of(key), asked) ? new Set() : undefined)
     if (keys === undefined) throw unrelatedPartitions(key, asked)
     chosen.set(key, keys)
   }
@@ -75,7 +75,7 @@ function askDirectly(
   }
   if (made.size > 0 || refused === undefined) return
   const { message, hint } = refused.error
-  throw new ServoError('invalid', 'no_such_partition', `${refused.key}: ${message}`, hint === undefined ? {} : { hint })
+  throw new ServoError('invalid', 'no_such_partition', saidOf(refused.key, message), hint === undefined ? {} : { hint })
 }
 
 function keysAsked(set: PartitionSet, asked: readonly string[]): Keys | ServoError {
@@ -136,9 +136,7 @@ const flag = (partition: string): string => `--partition ${shellWord(partition)}
 
 /** The last partition, and `latest` where it means one. */
 function waysToName(set: PartitionSet): string[] {
-  const parts = set.dimensions.length === 0 ? [set] : set.dimensions.map((dimension) => dimension.set)
-  const ofTime = parts.filter(({ definition }) => isTime(definition))
-  return [flag(set.at(set.count - 1)), ...(ofTime.length === 1 ? [flag('latest')] : [])]
+  return [flag(set.at(set.count - 1)), ...(timesOf(set).length === 1 ? [flag(LATEST)] : [])]
 }
 
 /** The last few keys as a user would write them; of several dimensions one is enough. */
@@ -146,6 +144,10 @@ function rangeOf(set: PartitionSet): string {
   const [dimension] = set.dimensions
   if (dimension !== undefined) return `${dimension.name}=${rangeOf(dimension.set)}`
   return `${set.at(Math.max(0, set.count - 3))}..${set.at(set.count - 1)}`
+}
+
+function isLeftOut(set: PartitionSet, asked: readonly string[]): boolean {
+  return timesOf(set).length === 0 && asked.every((entry) => entry === LATEST)
 }
 
 function unrelatedPartitions(key: string, asked: readonly string[]): ServoError {

@@ -4,7 +4,7 @@ import type { AssetGraph } from '../assets/graph.ts'
 import type { GraphPartitions } from '../assets/graph-partitions.ts'
 import { parseSelection, plainKey } from '../selection/parser.ts'
 import { select } from '../selection/selection.ts'
-import { parsePartitions } from './parse-partitions.ts'
+import { namedOf } from './partitions-of-asset.ts'
 import { addAll, partitionsOfRun } from './partitions-of-run.ts'
 
 /** The assets that a run makes, each with its partitions. The empty text stands for an asset as a whole. */
@@ -36,7 +36,7 @@ export function chooseWork(
       if (partition === undefined) whole.add(key)
       else if (partitions.of(key).definition === undefined)
         return { error: `${key} has no partitions. Request ${key} without a partition.` }
-      else single.set(key, addAll(single.get(key) ?? new Set<string>(), parsePartitions(partitions.of(key), partition)))
+      else single.set(key, addAll(single.get(key) ?? new Set<string>(), namedOf(key, partitions.of(key), partition)))
       continue
     }
     if (partition !== undefined || plainKey(entry) !== undefined) return { error: unknownAsset(key, graph) }

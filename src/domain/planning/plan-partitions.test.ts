@@ -87,7 +87,7 @@ describe('partitions asked for once, for assets that are made in other parts', (
   test('that come and go are those that are there', () => {
     const customers = [define('mail', { type: 'dynamic', name: 'customers' })]
     expect(plan(customers, ['*'], ['*'], ['ada', 'bob'])).toEqual({ 'mail[ada]': [], 'mail[bob]': [] })
-    expect(plan(customers, ['*'], ['eve'], ['ada', 'bob'])).toMatch(/^mail: .*eve.*ada/s)
+    expect(plan(customers, ['*'], ['eve'], ['ada', 'bob'])).toMatch(/^mail has no partition eve; .*ada/s)
   })
 })
 
@@ -145,6 +145,15 @@ describe('an asset that is made in ranges', () => {
   })
 })
 
+test('[P5] `latest` leaves out what has no windows, and makes what has no partitions', () => {
+  const graph = [define('orders', daily), define('markets', region), define('whole', null), define('sums', region, ['markets'])]
+  expect(plan(graph, ['*'], ['latest'])).toEqual({ 'orders[2025-03-01]': [], whole: [] })
+  expect(plan(graph, ['markets', 'sums'], ['latest'])).toBe(
+    'markets has no time partitions, so `latest` does not apply to it\nName a key, or * for all.',
+  )
+  expect(plan(graph, ['markets[latest]'])).toMatch(/^markets has no time partitions, so `latest` does not apply to it\n/)
+})
+
 describe('[P4][P5] what cannot be planned says what to do', () => {
   const orders = define('orders', daily)
 
@@ -163,13 +172,18 @@ describe('[P4][P5] what cannot be planned says what to do', () => {
       /\nName them: --partition \w+, or a range such as --partition \w+\.\.\w+$/,
     ],
     ['a window that has not closed', [orders], ['2025-03-02'], /orders: .*2025-03-02 does not exist before 2025-03-03/],
-    ['a window before the first', [orders], ['2024-12-31'], /orders: Partition 2024-12-31 not found: there are 2025-01-01 to/],
-    ['a key of another kind', [orders], ['eu'], /orders: No daily window has the key eu/],
+    [
+      'a window before the first',
+      [orders],
+      ['2024-12-31'],
+      /orders has no partition 2024-12-31; its partitions run from 2025-01-01 to/,
+    ],
+    ['a key of another kind', [orders], ['eu'], /orders has no partition eu; its/],
     [
       'a range the wrong way round',
       [orders],
       ['2025-01-03..2025-01-01'],
-      /2025-01-03 comes after 2025-01-01\nSwap them: 2025-01-01\.\.2025-01-03/,
+      /the range is reversed: 2025-01-03 comes after 2025-01-01\nSwap them: 2025-01-01\.\.2025-01-03/,
     ],
     [
       'an asset that has nothing to do with the partitions asked for',

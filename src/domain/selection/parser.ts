@@ -99,7 +99,8 @@ class Parser {
   #operand(): SelectionTree {
     if (this.#takeSign('(')) return this.#inParentheses()
     const token = this.#peek
-    if (token.kind !== 'keyword') throw this.#unexpected('key:, tag:, owner:, group:, kind:, is:, roots(, sinks( or (')
+    if (token.kind !== 'keyword')
+      throw this.#unexpected('an asset key, *, key:, tag:, owner:, group:, kind:, is:, roots(, sinks( or (')
     switch (token.text) {
       case 'roots':
       case 'sinks':

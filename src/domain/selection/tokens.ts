@@ -75,10 +75,15 @@ function tokenAt(text: string, at: number): { token: Token; length: number } {
     if (found !== '') return { token: { ...make(found), at }, length: found.length }
   }
   const [character = ''] = text.slice(at)
-  if (character === '"') {
-    throw badSelection(text, at, 'quoted text that ends on the same line and contains no backslash', 'something else')
-  }
+  if (character === '"') throw badQuote(text, at)
   throw badSelection(text, at, 'a word, a sign or a text in quotes', JSON.stringify(character), quoteIt)
+}
+
+function badQuote(text: string, at: number): ServoError {
+  const [before = ''] = /\S+$/.exec(text.slice(0, at)) ?? []
+  const [line = ''] = text.slice(at + 1).split('\n', 1)
+  if (line.includes('\\')) return unreadable(text, at, 'quoted text cannot contain a backslash')
+  return unreadable(text, at, `the quote${before === '' ? '' : ` after ${before.slice(-SHOWN_CHARACTERS)}`} is never closed`)
 }
 
 const quoteIt = 'Put values with characters other than A-Z a-z 0-9 _ / in double quotes: key:"my-asset".'
@@ -92,14 +97,25 @@ function matchAt(shape: RegExp, text: string, at: number): string {
 const SHOWN_CHARACTERS = 36
 
 export function badSelection(text: string, at: number, expected: string, found: string, hint?: string): ServoError {
+  return unreadable(text, at, `expected ${expected}, found ${found}`, { expected, hint })
+}
+
+function unreadable(
+  text: string,
+  at: number,
+  why: string,
+  { expected, hint }: { readonly expected?: string; readonly hint?: string | undefined } = {},
+): ServoError {
   const from = at > SHOWN_CHARACTERS ? at - SHOWN_CHARACTERS : 0
   const until = Math.min(text.length, at + SHOWN_CHARACTERS)
   // Text of strangers goes to a terminal here: no tabs that move the caret, no control characters that move more.
   const line = `${from > 0 ? '…' : ''}${text.slice(from, until)}${until < text.length ? '…' : ''}`.replace(/\p{C}/gu, ' ')
   const caret = ' '.repeat(at - from + (from > 0 ? 1 : 0))
-  const message = `the selection cannot be read at position ${at + 1}: expected ${expected}, found ${found}\n  ${line}\n  ${caret}^`
+  const message = `the selection cannot be read at position ${at + 1}: ${why}\n  ${line}\n  ${caret}^`
   return new ServoError('invalid', 'bad_selection', message, {
-    hint: hint ?? 'Examples: key:"mart/*", tag:stage=gold and not kind:dbt, 1+key:revenue+, roots(group:raw).',
-    facts: { selection: text, position: at, expected },
+    hint:
+      hint ??
+      'Examples: mart/revenue, * for all, key:"mart/*", tag:stage=gold and not kind:dbt, 1+key:revenue+, roots(group:raw).',
+    facts: { selection: text, position: at, ...(expected !== undefined && { expected }) },
   })
 }

@@ -1,4 +1,4 @@
-import type { ErrorDetail } from '../../contract/error-schema.ts'
+import type { RecordedDetail } from '../../contract/error-schema.ts'
 import { col } from '../../model/column.ts'
 import { defineTable } from '../../model/table.ts'
 import { orderColumn } from '../partitions/order.ts'
@@ -26,7 +26,7 @@ export const taskAttempts = defineTable({
     outcome: col.optional(col.oneOf(outcomes, 'The first outcome reported.')),
     error_category: col.optional(col.string('The kind of failure.')),
     error_message: col.optional(col.string('The error message.')),
-    error_detail: col.optional(col.json<ErrorDetail>('Type, code, stack and causes of the error.')),
+    error_detail: col.optional(col.json<RecordedDetail>('Type, code, stack and causes of the error.')),
     retryable: col.optional(col.boolean('True if the failure may be retried.')),
     materialization_id: col.optional(col.string('Id of its materialization.')),
     output: col.optional(col.json('Path, size, checksum and metadata of the output.')),

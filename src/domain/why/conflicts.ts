@@ -9,7 +9,7 @@ export interface ConflictingRequest extends Omit<RequestSummary, 'source' | 'req
   readonly requested_at: string
 }
 
-const comparedParts = ['assets', 'partitions', 'labels', 'priority'] as const
+export const comparedParts = ['assets', 'partitions', 'labels', 'priority'] as const
 export type ComparedPart = (typeof comparedParts)[number]
 
 /** The body of a message: what is kept of it. */

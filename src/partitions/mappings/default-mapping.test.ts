@@ -53,8 +53,8 @@ describe('a dependency of which nobody said how it maps', () => {
 
   test.each([
     [days, paris, 'windows in UTC and in Europe/Paris begin at different times (mapping_zones)'],
-    [days, regions, 'daily and keys partitions differ: say how they map to each other'],
-    [regions, more, 'keys and keys partitions differ: say how they map to each other'],
+    [days, regions, 'it is partitioned by day and the upstream asset by keys: say how they map'],
+    [regions, more, 'it is partitioned by keys and the upstream asset by keys: say how they map'],
     [multi({ a: regions, b: regions }), regions, 'a and b are both defined like the keys partitions: say which'],
     [market, customers, 'none of date, region is defined like the dynamic partitions'],
     [market, paris, 'dimension date has a different time zone from the daily partitions (mapping_zones)'],

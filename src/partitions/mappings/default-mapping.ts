@@ -17,7 +17,14 @@ export type DefaultMapping =
 
 const overlap: SimpleMapping = { type: 'time_window', start_offset: 0, end_offset: 0 }
 
-export function defaultMapping(downstream: Partitioning, upstream: Partitioning): DefaultMapping {
+/** The names of both assets, as the reason has them. */
+type Names = readonly [downstream: string, upstream: string]
+
+export function defaultMapping(
+  downstream: Partitioning,
+  upstream: Partitioning,
+  [below, above]: Names = ['it', 'the upstream asset'],
+): DefaultMapping {
   if (downstream === undefined || upstream === undefined) return { mapping: { type: 'all' } }
   if (sameDefinition(downstream, upstream)) return { mapping: { type: 'identity' } }
   if (upstream.type === 'multi')
@@ -27,7 +34,23 @@ export function defaultMapping(downstream: Partitioning, upstream: Partitioning)
     return sameZone(downstream.timezone, upstream.timezone)
       ? { mapping: overlap }
       : { reason: `windows in ${downstream.timezone} and in ${upstream.timezone} begin at different times (mapping_zones)` }
-  return { reason: `${downstream.type} and ${upstream.type} partitions differ: say how they map to each other` }
+  return { reason: `${below} is partitioned by ${wordFor(downstream)} and ${above} by ${wordFor(upstream)}: say how they map` }
+}
+
+const UNITS: Readonly<Record<string, string>> = {
+  minutely: 'minute',
+  hourly: 'hour',
+  daily: 'day',
+  weekly: 'week',
+  monthly: 'month',
+  quarterly: 'quarter',
+  yearly: 'year',
+}
+
+/** `day` for daily windows. Two lists of keys are both called keys, so one that has a name is called by it. */
+function wordFor(definition: DimensionDefinition): string {
+  if (definition.type === 'keys') return 'keys'
+  return definition.type === 'dynamic' ? `the keys of ${definition.name}` : (UNITS[definition.type] ?? definition.type)
 }
 
 /** Dimensions of the same name and kind belong together, all others are taken whole. */

@@ -53,8 +53,8 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
   const range = (): string => (count === 1 ? set.at(0) : `${set.at(0)} to ${set.at(count - 1)}`)
 
   function existing(): string {
-    if (count === 1) return `there is only ${range()}`
-    if (count > 0) return `there are ${range()}`
+    if (count === 1) return `its only partition is ${set.at(0)}`
+    if (count > 0) return `its partitions run from ${set.at(0)} to ${set.at(count - 1)}`
     const from = existsFrom(0)
     if (from === undefined) return 'none ever exists'
     if (windows.count(from) === 0) return 'its definition ends before its first window does'
@@ -69,16 +69,13 @@ export function timeSet(definition: TimePartitions, time: TimeDefinition, make: 
       const others = count > 0 ? `Existing: ${range()}` : existing().replace(/^./, (letter) => letter.toUpperCase())
       return { code: 'not_closed', message: `Partition ${key} ${when}. ${others}` }
     }
-    if (isOfAnotherTime(time, make, key)) return { code: 'outside_range', message: `Partition ${key} not found: ${existing()}` }
+    if (isOfAnotherTime(time, make, key)) return { code: 'outside_range', message: `no partition ${key}; ${existing()}` }
     if (key.includes('='))
       return {
         code: 'other_kind',
-        message: `${key} names dimensions, but these partitions are ${definition.type} windows: ${existing()}`,
+        message: `${key} names dimensions, but these partitions are ${definition.type} windows; ${existing()}`,
       }
-    return {
-      code: 'unknown_key',
-      message: `No ${definition.type} window has the key ${key || '""'}: ${existing()}`,
-    }
+    return { code: 'unknown_key', message: `no partition ${key || '""'}; ${existing()}` }
   }
 
   return set

@@ -71,6 +71,8 @@ export async function makeTable(asset: AnyAsset, given: object, attempt: MakeOpt
   const options = optionsOf<AnyTableOptions>(asset)
   const rows = options.run ? await options.run(given) : await queryRows(asset.key, options, given, attempt.store)
   attempt.signal.throwIfAborted()
+  if (isQuery(rows))
+    throw invalid('not_rows', `run of ${asset.key} returns a query`, 'Put it into sql: sql: (inputs) => sql`select …`.')
   if (!isIterable(rows))
     throw invalid(
       'not_rows',

@@ -169,6 +169,14 @@ describe('materialize', () => {
     expect((await materialize(rows)).error).toMatchObject({
       message: 'table rows must return rows, not an object with 2 members',
     })
+    const query = table('query', {
+      schema: z.object({ a: z.string() }),
+      run: (() => sql`select 1 as a`) as unknown as () => [],
+    })
+    expect((await materialize(query)).error).toMatchObject({
+      message: 'run of query returns a query',
+      hint: expect.stringMatching(/^Put it into sql: /),
+    })
   })
 
   test('sends values through their io', async () => {

@@ -16,7 +16,7 @@ export async function* queryTables(
   named: Readonly<Record<string, DataTable<DataRow>>>,
   columns?: readonly DataColumn[],
 ): AsyncGenerator<DataRow> {
-  const { text, parameters, tables } = compileQuery(query)
+  const { text, parameters, tables } = compileQuery(query, named)
   const { connection, close } = await openDuckDb()
   try {
     const wanted = Object.entries(named).filter(([name]) => text.toLowerCase().includes(name.toLowerCase()))
@@ -34,7 +34,7 @@ export async function prepareQuery(
   query: Query,
   named: Readonly<Record<string, DataTable<DataRow>>>,
 ): Promise<readonly string[]> {
-  const { text, tables } = compileQuery(query)
+  const { text, tables } = compileQuery(query, named)
   const { connection, close } = await openDuckDb(OFFLINE)
   try {
     for (const [name, table] of [...Object.entries(named), ...Object.entries(tables)])

@@ -1,4 +1,5 @@
 import { ServoError } from '../../lib/error.ts'
+import { quoteName } from '../../lib/sql/sql-text.ts'
 import { type DataRow, type DataTable, isTable } from './values.ts'
 
 /** A value in the `${}` of a query: a table, a part of a query, or a value that becomes a parameter. */
@@ -34,13 +35,17 @@ export interface CompiledQuery {
   readonly tables: Readonly<Record<string, DataTable<DataRow>>>
 }
 
-export function compileQuery(query: Query): CompiledQuery {
+/** `named` are tables that the query may call by name: one of them in `${}` is called so too, because errors quote the query. */
+export function compileQuery(query: Query, named: Readonly<Record<string, DataTable<DataRow>>> = {}): CompiledQuery {
   const parameters: Parameter[] = []
+  const known = new Map(Object.entries(named).map(([name, table]) => [table, name] as const))
   const names = new Map<DataTable<DataRow>, string>()
   const write = ({ strings, values }: Query): string =>
     strings.map((part, i) => (i < values.length ? part + placeholder(values[i]) : part)).join('')
   const placeholder = (value: unknown): string => {
     if (isTable(value)) {
+      const own = known.get(value)
+      if (own !== undefined) return quoteName(own)
       const name = names.get(value) ?? `servo_table_${names.size + 1}`
       names.set(value, name)
       return `"${name}"`

@@ -142,15 +142,16 @@ function exportsOf(file: string): { values: string[]; types: string[] } {
 /** What Node says of a module that it reads as a script. */
 const IN_A_SCRIPT = /^(Cannot use import statement outside a module|Unexpected token 'export')/
 
+const where = (folder: string): string => (folder === '' ? '' : ` in ${folder}`)
+
 /** Names the package.json that makes Node read a file as a script. */
 function moduleHint(file: string, root: string): string {
-  const renamed = path.basename(file).replace(/\.[cm]?([jt]s)$/, '.m$1')
-  const rename = `or rename ${path.basename(file)} to ${renamed}`
   for (let folder = path.dirname(file); ; folder = path.dirname(folder)) {
     const description = path.join(folder, 'package.json')
     if (fs.existsSync(description))
-      return `Node takes this file for a script. Set "type": "module" in ${relativePath(root, description)}, ${rename}.`
-    if (folder === path.dirname(folder)) return `Node takes this file for a script: ${rename.slice('or '.length)}.`
+      return `Node takes this file for a script. Run npm pkg set type=module${where(path.relative(root, folder))}.`
+    if (folder === path.dirname(folder))
+      return `Node takes this file for a script. Make the folder a package: npm init --yes && npm pkg set type=module`
   }
 }
 

@@ -9,6 +9,7 @@ const extension = path.extname(import.meta.url)
 const ours: Readonly<Record<string, string>> = {
   'servo-flow': new URL(`../../index${extension}`, import.meta.url).href,
   'servo-flow/test': new URL(`../../test${extension}`, import.meta.url).href,
+  'servo-flow/client': new URL(`../../client/index${extension}`, import.meta.url).href,
 }
 
 export interface FailedImport {

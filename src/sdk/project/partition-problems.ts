@@ -25,7 +25,7 @@ function problemsBetween(
   said: PartitionMapping | null | undefined,
 ): ProjectProblem[] {
   const [below, above] = [asset, upstream].map((one) => (one.partitions ?? undefined) as PartitionDefinition | undefined)
-  const guessed = said ? undefined : defaultMapping(below, above)
+  const guessed = said ? undefined : defaultMapping(below, above, [asset.asset_key, upstream.asset_key])
   const mapping = said ?? guessed?.mapping
   const found =
     mapping === undefined
@@ -33,7 +33,9 @@ function problemsBetween(
       : checkMapping(mapping, below, above)
   return found.map(({ code, message, hint }) => ({
     code,
-    message: `${asset.asset_key} depends on ${upstream.asset_key}: ${message}`,
+    message: message.startsWith(`${asset.asset_key} is `)
+      ? message
+      : `${asset.asset_key} depends on ${upstream.asset_key}: ${message}`,
     hint,
     file: asset.file,
     line: asset.line,

@@ -71,7 +71,7 @@ export class RecordedFacts {
     )
     this.#evals = registry.counters(
       'sensor_evals_total',
-      'Evaluations of sensors. Polls that found nothing are recorded, and counted, about once a minute.',
+      'Evaluations of sensors. Polls that found nothing are recorded, and counted, every two minutes.',
       ['sensor_type', 'status'],
       ['push', 'poll'].flatMap((type) => evalStatuses.map((status) => [type, evalLabels[status]])),
     )

@@ -251,7 +251,7 @@ function judged(answer: DeliveryAnswer, sensorName: string): Judged {
     })
   if (answer.kind === 'failed') {
     const { error, max_tries } = answer
-    const words = `the evaluation failed, at try ${answer.try} of ${max_tries}`
+    const words = `evaluation failed (attempt ${answer.try} of ${max_tries})`
     const failed = { status: 'error', eval_id: null, run_ids: [], runs: [], repeated: false, conflict: false }
     return { ...failed, message_id, words, error, try: answer.try, max_tries }
   }

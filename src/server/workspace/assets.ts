@@ -9,11 +9,11 @@ import type {
   GraphView,
   KeyPage,
   KeysBody,
-  PageQuery,
   ReportBody,
   WipeBody,
   WireStatus,
 } from '../../api/asset-contract.ts'
+import type { PageQuery } from '../../api/request/list-query.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import type { AssetDefinition } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'

@@ -1,4 +1,4 @@
-import type { PageQuery } from '../../api/asset-contract.ts'
+import type { PageQuery } from '../../api/request/list-query.ts'
 import { countWhile } from '../../lib/collections/binary-search.ts'
 import { ServoError } from '../../lib/error.ts'
 

@@ -1,4 +1,5 @@
-import type { AcceptedKeys, KeyPage, KeysBody, PageQuery } from '../../api/asset-contract.ts'
+import type { AcceptedKeys, KeyPage, KeysBody } from '../../api/asset-contract.ts'
+import type { PageQuery } from '../../api/request/list-query.ts'
 import { whyNotAdded } from '../../contract/partition-keys.ts'
 import { refuseUnknownSet } from '../../domain/assets/dynamic-sets.ts'
 import { inParts } from '../../domain/event-parts.ts'

@@ -17,7 +17,7 @@ import { type Knowledge, lookup } from './knowledge.ts'
 import { cursorOf, placeOfCursor } from './newest-page.ts'
 import { usualDurations } from './usual-durations.ts'
 
-const RUN_ID = /^run_[a-z2-7]{1,26}$/
+const RUN_ID = /^run_[a-z2-7]{0,26}$/
 
 /** Where runs are found. */
 export type RunSource = Pick<Knowledge, 'rows' | 'coldRows' | 'history'>
@@ -38,13 +38,13 @@ export class RunReader {
     return (await this.page(query)).runs
   }
 
-  async page({ limit, cursor, state, trigger, asset, since, until }: RunQuery): Promise<RunPage> {
+  async page({ limit, cursor, status, trigger, asset, since, until }: RunQuery): Promise<RunPage> {
     const asked: ListQuery = {
       limit: limit + 1,
       after: cursor === undefined ? undefined : placeOfCursor(cursor),
       since: since === undefined ? undefined : toMs(since),
       until: until === undefined ? undefined : toMs(until),
-      filters: { ...(state && { state }), ...(trigger && { trigger_type: trigger }), ...(asset && { assets: asset }) },
+      filters: { ...(status && { state: status }), ...(trigger && { trigger_type: trigger }), ...(asset && { assets: asset }) },
     }
     const rows = this.#source.rows()
     // Of one moment: a run that becomes history while the files are read is in memory here, and in none of these files.

@@ -55,7 +55,7 @@ export class Runs extends RunReader implements RunsApi {
   }
 
   async request(body: NewRunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    const { selection = ['*'], partitions, only, key, labels, priority } = body
+    const { select: selection = ['*'], partitions, only, key, labels, priority } = body
     const asked = { asset_selection: selection, partition_selection: partitions ?? null, labels: labels ?? {} }
     const request_fingerprint = requestFingerprint({ ...asked, only })
     const request_id = key ?? body.request_id ?? this.#known.mintId()
@@ -68,8 +68,8 @@ export class Runs extends RunReader implements RunsApi {
     const isNew = key === undefined && body.request_id === undefined
     const before = isNew ? undefined : await lookup(this.#known, runKeyIndex, named.run_key)
     const isRepeated = before?.request_fingerprint === request_fingerprint
-    const { work, left_out, selected } = isRepeated ? REPEATED : await this.#choose(body)
-    if (!isRepeated && work === undefined) throw new ServoError('conflict', 'nothing_to_do', nothingToDo(only, selected))
+    const { work, left_out, sole } = isRepeated ? REPEATED : await this.#choose(body)
+    if (!isRepeated && work === undefined) throw new ServoError('conflict', 'nothing_to_do', nothingToDo(only, sole))
     return await this.#submit(
       {
         ...asked,
@@ -85,8 +85,8 @@ export class Runs extends RunReader implements RunsApi {
   }
 
   async preview(body: PreviewBody): Promise<RunPreview> {
-    const { work, chosen, left_out, selected } = await this.#choose(body)
-    if (work === undefined) return { tasks: [], groups: [], left_out, nothing_to_do: nothingToDo(body.only, selected) }
+    const { work, chosen, left_out, sole } = await this.#choose(body)
+    if (work === undefined) return { tasks: [], groups: [], left_out, nothing_to_do: nothingToDo(body.only, sole) }
     const { graph, version } = this.#known.graph.get()
     const partitions = this.#known.graph.partitions()
     const plan = planRun({ run: { ...work, run_id: '', priority: 0 }, graph, graphVersion: version, partitions })
@@ -130,7 +130,7 @@ export class Runs extends RunReader implements RunsApi {
 
   /** Runs the failed tasks of an earlier run again, or all of them, or a part. */
   async rerun(idOrStart: string, body: RerunBody, user: string, traceparent?: string): Promise<AcceptedRun> {
-    const { mode, selection, key } = body
+    const { mode, select: selection, key } = body
     const { run, tasks } = await this.get(idOrStart)
     const { run_id } = run
     if (!isRunOver(run.state)) {
@@ -214,12 +214,15 @@ export class Runs extends RunReader implements RunsApi {
   }
 }
 
-const REPEATED = { work: undefined, left_out: [], selected: 0 }
+const REPEATED = { work: undefined, left_out: [], sole: undefined }
 
-const onlyWords: Readonly<Record<Only, string>> = { stale: 'is stale', missing: 'is missing', failed: 'failed' }
-
-const nothingToDo = (only: readonly Only[] | undefined, selected: number): string =>
-  `nothing to do: none of the ${selected} selected ${(only ?? []).map((one) => onlyWords[one]).join(' or ')}`
+/** Of one task by its name: `hello is not stale`. Of several: `nothing selected is stale or missing`. */
+function nothingToDo(only: readonly Only[] = [], sole: string | undefined): string {
+  const is = only.filter((one) => one !== 'failed').join(' or ')
+  const [stale, failed] = sole === undefined ? [`is ${is}`, 'has failed'] : [`is not ${is}`, 'has not failed']
+  const words = [...(is === '' ? [] : [stale]), ...(only.includes('failed') ? [failed] : [])]
+  return `nothing to do: ${sole ?? 'nothing selected'} ${words.join(sole === undefined ? ' or ' : ' and ')}`
+}
 
 const runOver = (runId: string, state: string): ServoError =>
   new ServoError('conflict', 'run_over', `${runId} has already ended: ${state.toLowerCase()}`, {

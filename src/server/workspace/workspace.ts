@@ -46,7 +46,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     run: (id) => runs.get(id),
     backfill: async (id) => backfills.find(await backfills.resolve(id)),
     failedChunks: async (id) => {
-      const { chunks } = await backfills.chunks(id, { limit: 1, outcome: 'FAILED' })
+      const { chunks } = await backfills.chunks(id, { limit: 1, status: 'FAILED' })
       return chunks.map(({ run_id }) => run_id)
     },
     isOn: options.automation,

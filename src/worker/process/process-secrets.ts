@@ -2,6 +2,7 @@ import type { AttemptResultInput } from '../../contract/dispatch.ts'
 import type { EvaluationReport } from '../../contract/evaluation.ts'
 import type { LogEntry } from '../../contract/pipe.ts'
 import type { ProjectProblem } from '../../contract/project-manifest.ts'
+import { sha256 } from '../../lib/hash.ts'
 import { Redactor, secretsOf } from '../../lib/redactor.ts'
 
 type WorkResult = AttemptResultInput | EvaluationReport
@@ -77,9 +78,10 @@ export class ProcessSecrets {
 
   #attempt(result: AttemptResultInput): AttemptResultInput {
     const { error, output } = result
-    const { metadata = {}, checks = [] } = output ?? {}
-    // Most attempts say nothing, and then nothing is looked for.
-    if (!error && Object.keys(metadata).length === 0 && checks.length === 0) return result
+    const { metadata = {}, checks = [], data_version: version } = output ?? {}
+    // Most attempts say nothing, and then nothing is looked for: their version is the checksum of what they stored.
+    const saysVersion = typeof version === 'string' && version !== output?.sha256
+    if (!error && !saysVersion && Object.keys(metadata).length === 0 && checks.length === 0) return result
     this.#look()
     const text = (words: string | null | undefined): string | null | undefined => words && this.text(words)
     return {
@@ -87,6 +89,7 @@ export class ProcessSecrets {
       ...(output && {
         output: {
           ...output,
+          ...(saysVersion && { data_version: this.#version(version) }),
           metadata: this.#redactor.members(metadata),
           checks: checks.map((check) => ({
             ...check,
@@ -106,6 +109,11 @@ export class ProcessSecrets {
         },
       }),
     }
+  }
+
+  /** Versions are compared. So one with a secret in it becomes a hash of itself: the same for the same data, another for other data. */
+  #version(version: string): string {
+    return this.text(version) === version ? version : sha256(version)
   }
 
   #look(): void {

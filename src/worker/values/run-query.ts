@@ -18,7 +18,7 @@ export interface QueryWorld {
 
 /** Runs a query in a DuckDB of its own, in memory, that can open the files of these tables and no others. */
 export async function* runQuery(query: Query, world: QueryWorld): AsyncGenerator<DataRow> {
-  const { text, parameters, tables } = compileQuery(query)
+  const { text, parameters, tables } = compileQuery(query, world.named)
   const { connection, close } = await openDuckDb({ ...OFFLINE, temp_directory: path.join(world.folder, 'spilled') })
   try {
     const mentioned = Object.entries(world.named).filter(([name]) => text.toLowerCase().includes(name.toLowerCase()))

@@ -80,7 +80,7 @@ test('[U5] commands work against another server as they do here, and what they d
   expect(own.code).toBe(0)
   // Nobody can pass for another by saying so.
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'x-servo-user': 'root' }
-  const body = JSON.stringify({ selection: ['a'], key: 'as root' })
+  const body = JSON.stringify({ select: ['a'], key: 'as root' })
   expect((await fetch(`${dev.url}/api/v1/orchestration/runs`, { method: 'POST', headers, body })).status).toBe(202)
   const [newest] = await (await project.client()).runs.list({ limit: 1 })
   expect(newest?.asked_by).toBe(`ci (${token_id})`)

@@ -184,7 +184,7 @@ test('Ctrl-C leaves a backfill to the server and says so; when the server goes a
   ])
   const again = project.begin(['backfills', 'create', 'slow', '--all', '--key', 'k', '--wait'])
   await again.says(/created before/)
-  await until(async () => (await project.json('backfills', 'list', '--state', 'running')).backfills.length === 1, 'it runs')
+  await until(async () => (await project.json('backfills', 'list', '--status', 'running')).backfills.length === 1, 'it runs')
   const listed = await project.asked('backfills', 'list')
   expect(listed.stdout).toContain(id)
   dev.kill('SIGKILL')

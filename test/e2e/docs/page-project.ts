@@ -50,7 +50,7 @@ export class PageProject {
     if (program === 'npm' && args[0] === 'test') return await this.#tests()
     // A reader has stopped the server by now, as the page says.
     if (program === 'mv' && args[0] === '.servo') await this.end()
-    if (program !== 'servo') return joined(await shell(command, this.#dir))
+    if (program !== 'servo') return joined(await shell(this.#reached(command), this.#dir))
     // Packages are there already; to install them takes a network.
     if (args[0] === 'init') return await this.#inProcess([...args, '--no-install'])
     if (!ALONE.includes(args[0] ?? '')) await this.#ready()
@@ -59,6 +59,11 @@ export class PageProject {
       return { code: 0, output: this.#dev?.shown ?? '' }
     }
     return await this.#inProcess(args)
+  }
+
+  /** Pages name the port that a server usually has; this one has any that is free. */
+  #reached(command: string): string {
+    return this.#dev === undefined ? command : command.replaceAll('http://127.0.0.1:4400', this.#dev.url)
   }
 
   async #ready(): Promise<void> {
@@ -132,7 +137,11 @@ export async function compiled(dir: string, root: string): Promise<string> {
   const options = {
     extends: path.join(root, 'template/tsconfig.json'),
     compilerOptions: {
-      paths: { 'servo-flow': [path.join(root, 'src/index.ts')], 'servo-flow/test': [path.join(root, 'src/test.ts')] },
+      paths: {
+        'servo-flow': [path.join(root, 'src/index.ts')],
+        'servo-flow/test': [path.join(root, 'src/test.ts')],
+        'servo-flow/client': [path.join(root, 'src/client/index.ts')],
+      },
       typeRoots: [path.join(root, 'node_modules/@types')],
     },
     include: ['*/**/*.ts'],

@@ -1,13 +1,14 @@
 import fs from 'node:fs'
 import path from 'node:path'
 import { expect, test } from 'vitest'
+import { sha256 } from '../../../src/lib/hash.ts'
 import { projectOf, type TestProject } from '../support/project.ts'
 
 const TOKEN = 'canary-token/4f9a+7'
 const DSN = 'canary-dsn-51c0'
 const SIGN = 'canary-sign-77d2'
 /** The name of the second says nothing: a resource declares it. The third is the secret of a webhook. */
-const env = { SHOP_API_TOKEN: TOKEN, SERVO_DB_DSN: DSN, SHOP_SIGN: SIGN }
+const env = { SHOP_API_TOKEN: TOKEN, SERVO_DB_DSN: DSN, SHOP_SIGN: SIGN, DATABASE_URL: 'postgres://bob:canaryPw%40rd99@db/x' }
 
 const ASSETS = `import { writeSync } from 'node:fs'
 import { asset, check, command, resource, sensor, webhook } from 'servo-flow'
@@ -29,6 +30,7 @@ export const logs = asset('logs', {
   group,
   resources: { db },
   async run({ log, resources, metadata }) {
+    log.warn('as ' + decodeURIComponent(new URL(process.env.DATABASE_URL!).password))
     log.info('with ' + token, { dsn: resources.db.dsn, deep: [{ token }] })
     console.log({ token })
     process.stdout.write(token.slice(0, 9))
@@ -43,6 +45,7 @@ export const logs = asset('logs', {
   },
   checks: { 'no token': check.warn(() => ({ ok: false, found: token })), throws: () => { throw new Error(token) } },
 })
+export const versioned = asset('versioned', { group, run({ dataVersion }) { dataVersion('of ' + token); return 1 } })
 export const crashes = asset('crashes', { group, run() { writeSync(2, 'dying ' + token + '\\n'); process.kill(process.pid, 'SIGABRT') } })
 export const exits = asset('exits', { group, run: () => void setTimeout(() => { throw new Error(token) }) , timeout: '30s' })
 export const program = command('program', { group, run: ['sh', '-c', 'echo "out $SHOP_API_TOKEN"; echo "err $SHOP_API_TOKEN" >&2; exit 3'] })
@@ -82,11 +85,19 @@ test('[W7] secrets that code throws, logs, prints or reports are in no file of t
     json: await say('runs', 'show', id, '--json'),
     logs: await say('runs', 'logs', id, '--json'),
     query: await say('query', 'select * from task_attempts', '--json'),
+    versions: await say('query', 'select data_version from data_versions', '--json'),
   }
   // What was said is there, but for the secrets.
   expect(said.json).toContain('"used": {')
   expect(said.json).toContain('no answer from https://api.example/?k=[redacted SHOP_API_TOKEN]xxx')
-  for (const text of ['with [redacted SHOP_API_TOKEN]', 'past console [redacted SHOP_API_TOKEN]', '[redacted LATE_SECRET]'])
+  // The version can still be compared with the one of the same data.
+  expect(said.versions).toContain(sha256(`of ${TOKEN}`))
+  for (const text of [
+    'as [redacted DATABASE_URL]',
+    'with [redacted SHOP_API_TOKEN]',
+    'past console [redacted SHOP_API_TOKEN]',
+    '[redacted LATE_SECRET]',
+  ])
     expect(said.logs).toContain(text)
   for (const text of ['out [redacted SHOP_API_TOKEN]', 'err [redacted SHOP_API_TOKEN]', 'dying [redacted SHOP_API_TOKEN]'])
     expect(said.logs).toContain(text)
@@ -106,7 +117,7 @@ test('[W7] secrets that code throws, logs, prints or reports are in no file of t
   await dev.ended
 
   const base64 = Buffer.from(`me:${TOKEN}`).toString('base64').slice(6, -4)
-  const canaries = [TOKEN, DSN, SIGN, 'canary', encodeURIComponent(TOKEN), base64]
+  const canaries = [TOKEN, DSN, SIGN, 'canary', 'Pw@rd99', encodeURIComponent(TOKEN), base64]
   for (const [where, text] of Object.entries({ ...said, evals, dev: dev.shown }))
     for (const canary of canaries) expect(text, `${where} has ${canary}`).not.toContain(canary)
   expect(filesWith(project, canaries)).toEqual([])

@@ -198,7 +198,7 @@ const CHECKED: readonly (readonly [string, Readonly<Record<string, string | null
           'resource, sql, table',
           `export const orders = table('orders', { schema: ${schema}, run: () => [] })
 const api = resource('shop-api', { config: z.object({ url: z.string() }), open: ({ url }) => url })
-export const ids = table('ids', { schema: ${schema}, inputs: { orders }, resources: { api }, run: () => sql\`select idd as id from orders\` })`,
+export const ids = table('ids', { schema: ${schema}, inputs: { orders }, resources: { api }, sql: () => sql\`select idd as id from orders\` })`,
         ),
     },
   ],

@@ -59,7 +59,7 @@ test('what --json prints is what can be chosen, from any folder of the project, 
     `why backfill ${backfill_id}`,
     'run days --partition * --dry-run',
     'run whole --detach',
-    'runs list --state failed --asset bad',
+    'runs list --status failed --asset bad',
     `runs show ${run_id}`,
     `runs rerun ${run_id} --all`,
     'assets list',
@@ -157,7 +157,7 @@ test('--json with fields prints these alone, wherever it stands, and refuses oth
 
 test('lists find runs, partitions and schedules by state, asset and time, with and without a result', async () => {
   const found = async (...args: string[]) => (await json('runs', 'list', ...args, '--json', 'state')).length
-  expect(await found('--state', 'FAILED', '--asset', 'bad', '--since', '2025-01-01')).toBeGreaterThan(0)
+  expect(await found('--status', 'FAILED', '--asset', 'bad', '--since', '2025-01-01')).toBeGreaterThan(0)
   expect(await found('--asset', 'days')).toBe(0)
   expect(await found('--until', '2025-01-01')).toBe(0)
   expect((await servo('runs', 'list', '--asset', 'days')).stdout).toBe('no run matches\n')

@@ -6,11 +6,12 @@ import { expectFile } from '../support/golden-text.ts'
 import { TestProject } from '../support/project.ts'
 import { Session } from '../support/session.ts'
 
-const ASSETS = `import { asset, daily, run, schedule, sensor, source, webhook } from 'servo-flow'
+const ASSETS = `import { asset, daily, keys, run, schedule, sensor, source, webhook } from 'servo-flow'
 import { z } from 'zod'
 export const whole = asset('whole', { run: () => ({ rows: 1 }) })
 export const days = asset('raw/days', { partitions: daily({ start: '2025-01-01', end: '2025-02-01' }), run: () => 1 })
 export const sum = asset('mart/sum', { inputs: { days }, partitions: daily({ start: '2025-01-01', end: '2025-02-01' }), run: () => 1 })
+export const regions = asset('regions', { partitions: keys(['eu', 'us']), run: () => 1 })
 export const crm = source('crm', { schema: z.object({ id: z.number() }), uri: 'file:///crm/*.parquet' })
 export const nightly = schedule('nightly', { cron: '0 5 * * *', select: [whole] })
 export const inbox = sensor.push('inbox', {
@@ -45,8 +46,8 @@ const WITHOUT_STATE: readonly string[] = [
   'runs show',
   'runs list extra',
   'runs list --limit 0',
-  'runs list --state done',
-  'runs list --state faild',
+  'runs list --status done',
+  'runs list --status faild',
   'runs list --since yesterday',
   'runs list --status failed',
   'runs list --json run,state',
@@ -78,13 +79,23 @@ const WITHOUT_STATE: readonly string[] = [
   'verify nowhere',
   'runs list',
   'runs list --project nowhere',
-  'init new --name My_Shop!',
+  'init ../new --name My_Shop!',
   'init . --yes',
   'init _:spaced',
   'init new --install --no-install',
-  'init new --assets node_modules',
+  'init ../new --assets node_modules',
   `init ${'x'.repeat(300)}`,
   'init assets --yes',
+  'init .git/x --yes',
+  'init /proc/x --yes --no-install',
+  'init loop --yes',
+  'init gone --yes',
+  'init ../servo-not-there --assets ä_b:spaced',
+  'tokens create --role viewer',
+  'start --port 99999999',
+  'start --drain -1',
+  'start --concurrency none',
+  'runs list --url http://127.0.0.1:1 --token x',
 ]
 
 /** Each is asked of a server that runs the project. */
@@ -94,6 +105,12 @@ const WITH_SERVER: readonly string[] = [
   'run raw/days --partition 2024-12-31',
   'run raw/days --partition 2025-02-30',
   'run raw/days --partition 2025-01-31..2025-01-01',
+  'run raw/days --partition yesterday',
+  'run raw/days --partition 2025-01-*',
+  'run raw/days --partition 2025-01-01,2025-01-02',
+  'run regions --partition latest',
+  'run regions --partition es',
+  'run _:spaced',
   'run mart/sum --partition 2025-01-01',
   'run whole --partition 2025-01-01',
   'run crm',
@@ -179,9 +196,11 @@ const readable = (text: string): string =>
 test('each wrong command ends with its exit code, says what is wrong and what to do, and writes nothing', async () => {
   const project = new TestProject({ 'assets/all.ts': ASSETS, 'assets/package.json': '[]' })
   projects.push(project)
+  fs.symlinkSync('loop', project.file('loop'))
+  fs.symlinkSync('nowhere', project.file('gone'))
   const text = await transcript(project.dir, WITHOUT_STATE)
   expectFile(path.join(import.meta.dirname, 'wrong-invocations.txt'), readable(text))
-  expect(fs.readdirSync(project.dir).sort()).toEqual(['assets', 'node_modules', 'servo.config.ts'])
+  expect(fs.readdirSync(project.dir).sort()).toEqual(['assets', 'gone', 'loop', 'node_modules', 'servo.config.ts'])
 })
 
 test('of a word that is very long an error repeats the beginning', async () => {
@@ -189,8 +208,15 @@ test('of a word that is very long an error repeats the beginning', async () => {
   projects.push(project)
   const long = 'x'.repeat(100_000)
   for (const line of [
-    ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --state %', 'dev --port %'],
-    ...['runs list --state=%', 'assets graph --format %', 'init new --name %', 'init %', 'completion %', 'doctor --project %'],
+    ...['%', 'run %', 'run --dry-run %', 'run raw/days --dry-run --partition %', 'runs list --status %', 'dev --port %'],
+    ...[
+      'runs list --status=%',
+      'assets graph --format %',
+      'init ../new --name %',
+      'init %',
+      'completion %',
+      'doctor --project %',
+    ],
     ...[
       'run raw/days --dry-run --partition 2025-01-01..%',
       'runs list --json %',

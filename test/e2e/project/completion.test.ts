@@ -39,7 +39,7 @@ test('bash completes commands, flags, assets, partitions, runs, schedules and se
   const project = projectOf({ 'assets/all.ts': ASSETS })
   const dev = await project.dev('--run', 'raw/orders')
   await dev.says(/succeeded/)
-  const [run] = await (await project.client()).runs.list({ limit: 1, state: undefined })
+  const [run] = await (await project.client()).runs.list({ limit: 1 })
   const run_id = run?.run_id ?? ''
   expect(
     await tabs(
@@ -49,7 +49,7 @@ test('bash completes commands, flags, assets, partitions, runs, schedules and se
       'servo help runs lo',
       'servo run --par',
       'servo assets graph --format ',
-      'servo runs list --state ca',
+      'servo runs list --status ca',
       'servo runs list --json st',
       'servo runs list --json run_id,st',
       'servo runs list --json --si',

@@ -88,12 +88,18 @@ test('servo init adds to a package what it lacks, overwrites nothing, and says w
   const own = '{\n\t"name": "web",\n\t"scripts": { "test": "vitest" },\n\t"devDependencies": { "typescript": "^5.9.0" }\n}\n'
   write('package.json', own)
   write('README.md', '# Mine\n')
+  write('.gitignore', '/node_modules\n.servo\n')
   write('assets/logo.ts', 'throw new Error("not an asset of Servo")\n')
   const { code, stdout, stderr } = await servo(['init', '--no-install', '--name', 'web-data'], { cwd: dir })
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^package\.json has no "type": "module"\. .*\n$/) })
+  expect({ code, stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(
+      /^Git does not ignore \.env, \.env\.local here: .*\npackage\.json has no "type": "module"\. .*\n$/,
+    ),
+  })
   expect(stdout).toContain('wrote  servo/orders.ts\n')
   expect(stdout).toContain(
-    'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   README.md\n',
+    'added  scripts.dev, scripts.check, dependencies.servo-flow, dependencies.zod, devDependencies.@types/node to package.json\nleft   scripts.test, devDependencies.typescript of package.json\nleft   .gitignore, README.md\n',
   )
   expect(stdout).toMatch(/Next:\n {2}npm install\n {2}npx servo dev\n/)
   expect(read('README.md')).toBe('# Mine\n')
@@ -119,6 +125,13 @@ test.each([
     ['x', '--assets', '../y'],
     /invalid folder for assets '\.\.\/y'\nhint: Use a folder inside/,
   ],
+  [
+    'a folder for assets with other characters',
+    ['x', '--assets', 'ä b'],
+    /invalid folder for assets 'ä b'\nhint: Use letters from A to Z/,
+  ],
+  ['a folder inside .git', ['.git/x'], /\/\.git\/x is inside \.git\nhint: Git keeps its own files there/],
+  ['a package.json that is a list', ['listed'], /listed\/package\.json: it is not an object\nhint: Correct the file/],
   ['a file instead of a folder', ['file'], /\/file is not a folder\nhint: Choose another folder/],
   [
     'a package.json that is not JSON',
@@ -151,10 +164,14 @@ test.each([
 ])('%s is refused, and nothing is written', async (_, args, message) => {
   write('file', '')
   write('broken/package.json', '{ "name": \n}')
+  write('listed/package.json', '[]')
   const { code, stdout, stderr } = await servo(['init', ...args, '--yes'], { cwd: dir })
   expect(stderr).toMatch(message)
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
-  expect(fs.readdirSync(dir, { recursive: true }).sort()).toEqual(['broken', 'broken/package.json', 'file'])
+  expect(fs.readdirSync(dir, { recursive: true }).sort()).toEqual([
+    ...['broken', 'broken/package.json', 'file'],
+    ...['listed', 'listed/package.json'],
+  ])
 })
 
 test('servo init refuses a folder or a broken link in the place of a file, reads a byte order mark, and quotes the folder', async () => {

@@ -37,7 +37,7 @@ test('[E6] a server whose state folder is deleted acknowledges nothing more, and
   fs.renameSync(project.file('.servo'), project.file('gone'))
   fs.rmSync(project.file('gone'), { recursive: true })
   // At once: before the server has looked whether the folder is still there.
-  await expect(client.runs.request({ selection: ['quick'] }, 'ada')).rejects.toMatchObject({ name: 'ServoError' })
+  await expect(client.runs.request({ select: ['quick'] }, 'ada')).rejects.toMatchObject({ name: 'ServoError' })
   expect(await dev.ended).toMatchObject({ code: 3, stderr: expect.stringMatching(MOVED) })
   expect(project.has('.servo')).toBe(false)
 })

@@ -159,7 +159,7 @@ beforeAll(async () => {
   const { runs, assets } = await project.client()
   /** Runs a selection to its end. */
   const make = async (selection: string[], partitions?: string[]) => {
-    const { run_id } = await runs.request({ selection, ...(partitions && { partitions }) }, 'ada')
+    const { run_id } = await runs.request({ select: selection, ...(partitions && { partitions }) }, 'ada')
     for await (const _ of runs.follow(run_id, new AbortController().signal));
     return await runs.get(run_id)
   }

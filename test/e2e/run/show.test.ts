@@ -53,16 +53,16 @@ beforeAll(async () => {
   dev = await project.dev()
   const { runs } = await project.client()
   const asked = [
-    { selection: ['cities', 'times', 'nobody', 'settings', 'note', 'silent'] },
-    { selection: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
-    { selection: ['wide'], partitions: ['eu'] },
-    { selection: ['optional'], partitions: ['*'] },
-    { selection: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
+    { select: ['cities', 'times', 'nobody', 'settings', 'note', 'silent'] },
+    { select: ['sales'], partitions: ['product=book,region=eu', 'product=pen,region=us'] },
+    { select: ['wide'], partitions: ['eu'] },
+    { select: ['optional'], partitions: ['*'] },
+    { select: ['numbers'], partitions: ['2025-01-01..2025-01-03'] },
   ]
   for (const body of asked) {
     const { run_id } = await runs.request(body, 'ada')
     for await (const event of runs.follow(run_id, new AbortController().signal))
-      if (event.type === 'run' && event.run.state === 'FAILED') throw new Error(`${body.selection} failed`)
+      if (event.type === 'run' && event.run.state === 'FAILED') throw new Error(`${body.select} failed`)
   }
 })
 afterAll(() => project.end())
@@ -136,7 +136,7 @@ test('servo show says why there is nothing to show', async () => {
     stderr: expect.stringContaining('hint: The file was deleted after it was written'),
   })
   const { assets, runs } = await project.client()
-  const { run_id } = await runs.request({ selection: ['broken'] }, 'ada')
+  const { run_id } = await runs.request({ select: ['broken'] }, 'ada')
   for await (const _ of runs.follow(run_id, new AbortController().signal));
   expect(await show('broken')).toEqual(
     refused(

@@ -46,7 +46,7 @@ const published = (sql: string): Promise<void> => until(async () => (await proje
 async function ran(...selection: string[]): Promise<Record<string, unknown>> {
   const { runs } = await project.client()
   const partitions = selection.includes('parted') ? { partitions: ['*'] } : {}
-  const { run_id } = await runs.request({ selection, ...partitions }, 'ada')
+  const { run_id } = await runs.request({ select: selection, ...partitions }, 'ada')
   for await (const _ of runs.follow(run_id, new AbortController().signal));
   const { tasks } = await runs.get(run_id)
   return Object.fromEntries(tasks.map(({ task_key, state, error_message }) => [task_key, error_message ?? state]))
@@ -96,7 +96,7 @@ test('[D10] a file that was edited is named and not read, and a wiped value is r
   expect(await project.servo('show', 'amount')).toMatchObject({ code: 2, stderr: expect.stringContaining('was wiped') })
   await published('select * from partition_status where wiped_at is not null')
   await expect(project.query('select value from amount')).rejects.toThrow('has nothing to show')
-  await expect((await project.client()).runs.request({ selection: ['program'] }, 'ada')).rejects.toThrow('amount')
+  await expect((await project.client()).runs.request({ select: ['program'] }, 'ada')).rejects.toThrow('amount')
 })
 
 test('a value whose file is gone is an error of servo query, not a row less', async () => {

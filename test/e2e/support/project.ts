@@ -93,7 +93,7 @@ export class TestProject {
 
   /** Requests a run of the server that runs now, as `servo run --detach` does; returns its id. */
   async request(...selection: string[]): Promise<string> {
-    const { run_id } = await (await this.client()).runs.request({ selection }, 'somebody')
+    const { run_id } = await (await this.client()).runs.request({ select: selection }, 'somebody')
     return run_id
   }
 

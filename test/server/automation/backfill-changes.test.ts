@@ -56,7 +56,7 @@ async function open(ms = 10, automation = true) {
 describe('a backfill whose project is changed', () => {
   test('[A83] pauses and says why when an asset is made from other partitions; it is resumed when that is changed back', async () => {
     const { led, create, define, shown, tell, over } = await open(1_000)
-    const body = { assets: ['up', 'down'], partitions: january(10), chunk_size: 2, max_concurrent_runs: 1 }
+    const body = { select: ['up', 'down'], partitions: january(10), chunk_size: 2, max_concurrent_runs: 1 }
     const id = await create(body)
     await led.clock.advance(100)
     await define(({ asset_key }) => (asset_key === 'down' ? { deps: [{ asset_key: 'up', mapping: all }] } : {}))
@@ -76,7 +76,7 @@ describe('a backfill whose project is changed', () => {
 
   test('goes on when an asset is also made from one that it does not cover', async () => {
     const { led, create, define, over } = await open(1_000)
-    const id = await create({ assets: ['up', 'down'], partitions: january(4), chunk_size: 2, max_concurrent_runs: 1 })
+    const id = await create({ select: ['up', 'down'], partitions: january(4), chunk_size: 2, max_concurrent_runs: 1 })
     await led.clock.advance(100)
     await define(({ asset_key }) => (asset_key === 'down' ? { deps: [{ asset_key: 'up' }, { asset_key: 'aside' }] } : {}))
     expect(await over(id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 8 })
@@ -85,7 +85,7 @@ describe('a backfill whose project is changed', () => {
   test('is not retried when what failed is made from other partitions by now', async () => {
     const { failing, create, define, over, tell } = await open()
     failing.add('up[2024-01-02]')
-    const id = await create({ assets: ['up', 'down'], partitions: january(3) })
+    const id = await create({ select: ['up', 'down'], partitions: january(3) })
     await over(id)
     await define(({ asset_key }) => (asset_key === 'down' ? { deps: [{ asset_key: 'up', mapping: all }] } : {}))
     expect(await tell(id, 'retry-failed')).toMatchObject({ status: 409, body: { code: 'partitions_changed' } })
@@ -97,10 +97,10 @@ describe('a backfill beside another run', () => {
     '[A89] succeeds when all that it did not make was made by that run, in chunks of %i',
     async (chunk_size) => {
       const { led, create, over, detail, tell } = await open(20_000)
-      await led.server.api.runs.request({ selection: ['up'], partitions: ['2024-01-01..2024-01-03'], key: 'other' }, 'ada')
+      await led.server.api.runs.request({ select: ['up'], partitions: ['2024-01-01..2024-01-03'], key: 'other' }, 'ada')
       await led.clock.advance(1_000)
       const id = await create({
-        assets: ['up', 'down', 'months'],
+        select: ['up', 'down', 'months'],
         partitions: january(31),
         chunk_size,
         max_concurrent_runs: 31,
@@ -124,7 +124,7 @@ describe('a backfill beside another run', () => {
 describe('a cancellation', () => {
   test('[A90] of which more is asked later cancels the runs too; a repetition gets the answer to the first that asked for as much', async () => {
     const { led, create, tell, over } = await open(60_000)
-    const id = await create({ assets: ['aside'], partitions: january(30), chunk_size: 3, max_concurrent_runs: 2 })
+    const id = await create({ select: ['aside'], partitions: january(30), chunk_size: 3, max_concurrent_runs: 2 })
     await led.clock.advance(SECOND_MS)
     const first = (await tell(id, 'cancel', { reason: 'enough' })).body
     expect(first).toMatchObject({ message: 'cancellation requested', accepted_event_id: expect.any(String) })
@@ -146,7 +146,7 @@ describe('a cancellation', () => {
   test('[A82] of the run of a chunk leaves what needs it undone', async () => {
     const { led, create, over, detail } = await open(5_000)
     const both = await create({
-      assets: ['aside', 'up', 'down', 'months'],
+      select: ['aside', 'up', 'down', 'months'],
       partitions: january(31),
       chunk_size: 31,
       max_concurrent_runs: 1,
@@ -164,7 +164,7 @@ describe('an answer about a backfill', () => {
   test('names assets that are left out, as its preview does, and again when the request is repeated', async () => {
     const { led, shown } = await open()
     const body = {
-      assets: ['up', 'months'],
+      select: ['up', 'months'],
       partitions: { type: 'filter', filters: { partition: '2024-01-*' } },
       client_request_id: 'r',
     }
@@ -179,7 +179,7 @@ describe('an answer about a backfill', () => {
 
   test('lists assets in graph order, whether it goes on or has ended long ago', async () => {
     const { led, create, detail, over } = await open()
-    const id = await create({ assets: ['*'], partitions: january(31) })
+    const id = await create({ select: ['*'], partitions: january(31) })
     const order = async () => (await detail(id)).assets.map(({ asset_key }: { asset_key: string }) => asset_key)
     const { asset_selection } = (await detail(id)).backfill
     expect(await order()).toEqual(asset_selection)
@@ -193,7 +193,7 @@ describe('an answer about a backfill', () => {
 
   test('has chunks of the smallest size that its assets declare', async () => {
     const { led } = await open()
-    const { body } = await led.post('/backfills/preview', { assets: ['up', 'down'], partitions: january(31) })
+    const { body } = await led.post('/backfills/preview', { select: ['up', 'down'], partitions: january(31) })
     expect(body.stages).toEqual([{ assets: ['up', 'down'], chunk_size: 3, chunks: 11 }])
   })
 
@@ -202,7 +202,7 @@ describe('an answer about a backfill', () => {
     ['a range without ends', { type: 'explicit', partition_keys: ['..'] }, '`..` names neither'],
   ])('to %s is a refusal', async (_, partitions, expected) => {
     const { led } = await open()
-    const { status, body } = await led.post('/backfills', { assets: ['up'], partitions })
+    const { status, body } = await led.post('/backfills', { select: ['up'], partitions })
     expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining(expected)])
     expect((await led.get('/backfills')).body.backfills).toEqual([])
   })
@@ -211,7 +211,7 @@ describe('an answer about a backfill', () => {
 describe('while automation', () => {
   test('[A91] is paused, no chunk is planned, and runs that have begun go on; it says why it waits', async () => {
     const { led, create, shown, over, why } = await open(5_000)
-    const id = await create({ assets: ['aside'], partitions: january(10), chunk_size: 1, max_concurrent_runs: 2 })
+    const id = await create({ select: ['aside'], partitions: january(10), chunk_size: 1, max_concurrent_runs: 2 })
     await led.clock.advance(SECOND_MS)
     await led.post('/automation/pause', { reason: 'maintenance' })
     await led.clock.advance(30_000)
@@ -229,7 +229,7 @@ describe('while automation', () => {
 
   test('[A91] is off on the server, backfills are created and cancelled, and plan nothing', async () => {
     const { led, create, shown, tell, over, why } = await open(10, false)
-    const id = await create({ assets: ['aside'], partitions: january(10) })
+    const id = await create({ select: ['aside'], partitions: january(10) })
     await led.clock.advance(30_000)
     expect(await shown(id)).toMatchObject({ state: 'RUNNING', waits_for: 'automation_off', planned_chunks: 0 })
     expect((await why(id))[0]).toContain('waits: automation is off')

@@ -42,7 +42,7 @@ const range = (start: string, end: string) => ({ type: 'range', start, end })
 describe('a backfill that is created', () => {
   test('[A86] is answered when it is durable, before any of its chunks is planned; a million partitions are an event below 1 KB', async () => {
     const { led } = await open()
-    const body = { assets: ['minutes'], partitions: range('2023-01-01T00:00', '2024-11-25T10:39'), chunk_size: 1_000 }
+    const body = { select: ['minutes'], partitions: range('2023-01-01T00:00', '2024-11-25T10:39'), chunk_size: 1_000 }
     const written: string[] = []
     led.before = ({ method, path }) => {
       if (method === 'create' && path.startsWith(led.paths.ledger)) written.push(path)
@@ -64,7 +64,7 @@ describe('a backfill that is created', () => {
 
   test('[A87] is refused if it reads what was never materialized; its preview says what that is', async () => {
     const { led, over } = await open()
-    const body = { assets: ['months'], partitions: range('2010-01', '2010-03') }
+    const body = { select: ['months'], partitions: range('2010-01', '2010-03') }
     const { body: preview } = await led.post('/backfills/preview', body)
     expect(preview.missing_inputs).toEqual([
       { asset_key: 'months', upstream: 'days', partitions: 90, first: ['2010-01-01', '2010-01-02', '2010-01-03'] },
@@ -74,7 +74,7 @@ describe('a backfill that is created', () => {
     expect(refused.body.detail).toContain('months needs days[2010-01-01], days[2010-01-02], days[2010-01-03] and 87 more')
     expect(refused.body.hint).toContain('servo backfills create days --only missing')
     expect((await led.get('/backfills')).body.backfills).toEqual([])
-    const both = await led.post('/backfills', { ...body, assets: ['days', 'months'] })
+    const both = await led.post('/backfills', { ...body, select: ['days', 'months'] })
     await over(both.body.backfill_id)
     expect((await led.post('/backfills/preview', body)).body.missing_inputs).toEqual([])
     expect((await led.post('/backfills', body)).body).toMatchObject({ created: true, total_partitions: 3 })
@@ -83,7 +83,7 @@ describe('a backfill that is created', () => {
   test('can be changed while it goes on: more runs at a time, and how many may fail; conflicts and repetitions change nothing', async () => {
     const { led } = await open()
     const { body } = await led.post('/backfills', {
-      assets: ['days'],
+      select: ['days'],
       partitions: range('2010-01-01', '2010-03-31'),
       chunk_size: 1,
       max_concurrent_runs: 1,
@@ -121,7 +121,7 @@ describe('a backfill that is created', () => {
     const bad = ['days[2011-02-03]', 'days[2014-05-06]', 'days[2018-01-02]']
     const { led, over } = await open((task) => !isRepaired && bad.includes(task))
     const { body } = await led.post('/backfills', {
-      assets: ['days'],
+      select: ['days'],
       partitions: range('2010-01-01', '2018-03-19'),
       chunk_size: 500,
     })

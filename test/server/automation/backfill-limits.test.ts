@@ -32,7 +32,7 @@ async function open() {
   const led = await Led.open(project, { automation: true, onTrouble: (error) => troubles.push(error) })
   led.server.orchestrator.projectKnown()
   const preview = (name: string, partitions: object, more: object = {}) =>
-    led.post('/backfills/preview', { assets: [name], partitions, ...more })
+    led.post('/backfills/preview', { select: [name], partitions, ...more })
   return { led, preview, troubles }
 }
 const filter = (filters: object) => ({ type: 'filter', filters })
@@ -85,7 +85,7 @@ describe('a selector', () => {
   test('that has to be carried over to another asset finds partitions that lie far apart', async () => {
     const { led } = await open()
     const partitions = { type: 'explicit', partition_keys: ['k3', 'k5'] }
-    const { body } = await led.post('/backfills/preview', { assets: ['grid', 'columns'], partitions })
+    const { body } = await led.post('/backfills/preview', { select: ['grid', 'columns'], partitions })
     expect(body.assets).toMatchObject([
       { asset_key: 'grid', partitions: 600, first: 'a=k0,b=k3', last: 'a=k299,b=k5' },
       { asset_key: 'columns', partitions: 2 },

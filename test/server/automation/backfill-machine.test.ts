@@ -57,7 +57,7 @@ class Machine {
     )
     led.server.orchestrator.projectKnown()
     const partitions = { type: 'range', start: '2024-01-01', end: '2024-01-08' }
-    const { body } = await led.post('/backfills', { assets: ['days'], partitions, chunk_size: 2, max_concurrent_runs: 1 })
+    const { body } = await led.post('/backfills', { select: ['days'], partitions, chunk_size: 2, max_concurrent_runs: 1 })
     const machine = new Machine(led, body.backfill_id)
     machine.#seen = await machine.#shown()
     return machine

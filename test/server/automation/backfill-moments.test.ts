@@ -25,7 +25,7 @@ async function open(assets: readonly ReturnType<typeof asset>[], ms = 1_000) {
     failing,
     started: (since = 0): string[] => led.workers.started.slice(since).map(taskOf),
     keys: (change: object) => led.post('/partitions/sets/customers/keys', change),
-    create: (more: object = {}) => led.post('/backfills', { assets: ['*'], partitions: all, ...more }),
+    create: (more: object = {}) => led.post('/backfills', { select: ['*'], partitions: all, ...more }),
     tell: (id: string, what: string, body: object = {}) => led.post(`/backfills/${id}/${what}`, body),
     firstRun: async (id: string): Promise<string> => (await led.get(`/backfills/${id}/chunks`)).body.chunks[0].run_id,
     over: async (id: string) => {
@@ -74,10 +74,10 @@ test('a backfill is paused while another of a million partitions is being create
     asset('minutes', { partitions: minutely }),
     asset('days', { partitions: daily('2025-12-01') }),
   ])
-  const { body } = await create({ assets: ['days'], chunk_size: 1 })
+  const { body } = await create({ select: ['days'], chunk_size: 1 })
   const order: string[] = []
   await Promise.all([
-    create({ assets: ['minutes'], skip_existing: true }).then(({ status }) => order.push(`created ${status}`)),
+    create({ select: ['minutes'], skip_existing: true }).then(({ status }) => order.push(`created ${status}`)),
     tell(body.backfill_id, 'pause').then(({ status }) => order.push(`paused ${status}`)),
   ])
   expect(order).toEqual(['paused 202', 'created 202'])
@@ -97,7 +97,7 @@ test('[A87] a backfill of a partition that is made from one that does not exist 
     body: { code: 'upstream_missing', detail: expect.stringContaining('months[2024-01] needs days[2024-01-01]') },
   }
   expect(await create()).toMatchObject(refusal)
-  expect(await led.post('/backfills/preview', { assets: ['*'], partitions: all })).toMatchObject(refusal)
+  expect(await led.post('/backfills/preview', { select: ['*'], partitions: all })).toMatchObject(refusal)
   expect((await led.get('/backfills')).body.backfills).toEqual([])
   const { body } = await create({ partitions: { type: 'range', start: '2024-02', end: '2024-03' }, chunk_size: 100 })
   expect(await over(body.backfill_id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 62 })

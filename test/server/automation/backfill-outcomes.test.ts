@@ -58,7 +58,7 @@ async function outcomesOf(failing: ReadonlySet<string>, body: object, wasMade: b
   const led = await Led.open(project, { automation: true }, script)
   led.server.orchestrator.projectKnown()
   const over = async (more: object) => {
-    const { body: made } = await led.post('/backfills', { assets: ['*'], partitions: { type: 'all' }, ...more })
+    const { body: made } = await led.post('/backfills', { select: ['*'], partitions: { type: 'all' }, ...more })
     for (;;) {
       const { body: shown } = await led.get(`/backfills/${made.backfill_id}`)
       if (['SUCCEEDED', 'FAILED'].includes(shown.backfill.state)) return shown

@@ -66,7 +66,7 @@ const made = (led: Led): string[] => led.workers.started.map(taskOf)
 describe('a backfill', () => {
   test('[A81][I14] makes each of its partitions once, chunk by chunk, so many runs at a time', async () => {
     const { led, create, over, shown } = await open()
-    const id = await create({ assets: ['days'], partitions: january(25), max_concurrent_runs: 1 })
+    const id = await create({ select: ['days'], partitions: january(25), max_concurrent_runs: 1 })
     await over(id)
     expect(await shown(id)).toMatchObject({
       state: 'SUCCEEDED',
@@ -91,9 +91,9 @@ describe('a backfill', () => {
       (await led.post('/backfills/preview', { partitions: january(20), ...body })).body.stages.map(
         ({ chunk_size, chunks }: { chunk_size: number; chunks: number }) => [chunk_size, chunks],
       )
-    expect(await sizes({ assets: ['sized'] })).toEqual([[4, 5]])
-    expect(await sizes({ assets: ['sized'], chunk_size: 7 })).toEqual([[7, 3]])
-    expect(await sizes({ assets: ['days'] })).toEqual([[10, 2]])
+    expect(await sizes({ select: ['sized'] })).toEqual([[4, 5]])
+    expect(await sizes({ select: ['sized'], chunk_size: 7 })).toEqual([[7, 3]])
+    expect(await sizes({ select: ['days'] })).toEqual([[10, 2]])
   })
 
   test('[A82] of several assets makes each after what it needs, and skips what needs something that failed', async () => {
@@ -101,7 +101,7 @@ describe('a backfill', () => {
     failing.add('days[2024-02-03]')
     const partitions = { type: 'range', start: '2024-01-01', end: '2024-03-31' }
     const id = await create({
-      assets: ['days', 'clean', 'other', 'months'],
+      select: ['days', 'clean', 'other', 'months'],
       partitions,
       chunk_size: 30,
       max_concurrent_runs: 4,
@@ -135,7 +135,7 @@ describe('a backfill', () => {
   test('[A82] of an asset that is made from its own past makes one chunk after the other, and stops where one is missing', async () => {
     const { led, failing, create, over, shown } = await open()
     failing.add('running[2024-01-12]')
-    const body = { assets: ['running'], partitions: january(30), max_concurrent_runs: 3 }
+    const body = { select: ['running'], partitions: january(30), max_concurrent_runs: 3 }
     const id = await create(body)
     await over(id)
     expect(made(led)).toEqual(Array.from({ length: 12 }, (_, i) => `running[2024-01-${String(i + 1).padStart(2, '0')}]`))
@@ -147,7 +147,7 @@ describe('a backfill', () => {
     const { led, create, over, shown } = await open(1_000)
     const change = (keys: object) => led.post('/partitions/sets/customers/keys', keys)
     await change({ add: ['anna', 'carl', 'dora'] })
-    const id = await create({ assets: ['customers'], partitions: { type: 'all' }, chunk_size: 1, max_concurrent_runs: 1 })
+    const id = await create({ select: ['customers'], partitions: { type: 'all' }, chunk_size: 1, max_concurrent_runs: 1 })
     await change({ add: ['bert'], remove: ['dora'] })
     await over(id)
     expect(await shown(id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 3 })
@@ -156,7 +156,7 @@ describe('a backfill', () => {
 
   test('[A80] that is paused plans no chunk, goes on when it is resumed, and is cancelled once no run is active', async () => {
     const { led, create, over, shown } = await open(5_000)
-    const id = await create({ assets: ['days'], partitions: january(30), chunk_size: 1, max_concurrent_runs: 2 })
+    const id = await create({ select: ['days'], partitions: january(30), chunk_size: 1, max_concurrent_runs: 2 })
     const tell = (what: string, body: object = {}, query = '') => led.post(`/backfills/${id}/${what}${query}`, body)
     await led.clock.advance(SECOND_MS)
     const { state_version } = await shown(id)
@@ -189,7 +189,7 @@ describe('a backfill', () => {
 
   test('that is cancelled with its runs cancels those that have begun', async () => {
     const { led, create, over, shown } = await open(5_000)
-    const id = await create({ assets: ['days'], partitions: january(30), chunk_size: 3, max_concurrent_runs: 2 })
+    const id = await create({ select: ['days'], partitions: january(30), chunk_size: 3, max_concurrent_runs: 2 })
     await led.clock.advance(SECOND_MS)
     await led.post(`/backfills/${id}/cancel`, { cancel_runs: true })
     await over(id)
@@ -199,7 +199,7 @@ describe('a backfill', () => {
   test('stops after so many failed chunks, and shows failures while it is paused', async () => {
     const { led, failing, create, over, shown } = await open(1_000)
     failing.add('days[2024-01-02]')
-    const body = { assets: ['days'], partitions: january(30), chunk_size: 1, max_concurrent_runs: 1 }
+    const body = { select: ['days'], partitions: january(30), chunk_size: 1, max_concurrent_runs: 1 }
     const id = await create({ ...body, stop_after_failures: 1 })
     await over(id)
     expect(await shown(id)).toMatchObject({ state: 'FAILED', planned_chunks: 2, failed_chunks: 1 })
@@ -216,7 +216,7 @@ describe('a backfill', () => {
       const assets = project.assets.map((one) => (one.asset_key === 'days' ? { ...one, partitions: { ...daily, start } } : one))
       return led.server.define(projectManifest.parse({ project: 'led', assets }))
     }
-    const id = await create({ assets: ['days'], partitions: january(10), chunk_size: 2, max_concurrent_runs: 1 })
+    const id = await create({ select: ['days'], partitions: january(10), chunk_size: 2, max_concurrent_runs: 1 })
     await led.clock.advance(100)
     await define('2024-01-03')
     await led.clock.advance(10_000)
@@ -231,16 +231,16 @@ describe('a backfill', () => {
   test('takes what is missing, failed or stale when it is created; with nothing to do, it is not created', async () => {
     const { led, failing, create, over } = await open()
     failing.add('days[2024-01-05]')
-    await over(await create({ assets: ['days'], partitions: january(6) }))
+    await over(await create({ select: ['days'], partitions: january(6) }))
     const count = async (partitions: object, more: object = {}) =>
-      (await led.post('/backfills/preview', { assets: ['days'], partitions, ...more })).body.total_partitions
+      (await led.post('/backfills/preview', { select: ['days'], partitions, ...more })).body.total_partitions
     const within = { start: '2024-01-01', end: '2024-01-10' }
     expect(await count({ type: 'missing', ...within })).toBe(5)
     expect(await count({ type: 'failed' })).toBe(1)
     expect(await count({ type: 'stale', ...within })).toBe(5)
     expect(await count(january(10), { skip_existing: true })).toBe(5)
     const answer = await led.post('/backfills', {
-      assets: ['days'],
+      select: ['days'],
       partitions: { type: 'missing', start: '2024-01-01', end: '2024-01-04' },
     })
     expect(answer).toMatchObject({ status: 202, body: { backfill_id: null, created: false, accepted_event_id: null } })
@@ -252,7 +252,7 @@ describe('a request for a backfill', () => {
   test('[A85] that is repeated gets its first answer; another under the same id is refused', async () => {
     const { led } = await open()
     const ask = (days: number) =>
-      led.post('/backfills', { assets: ['days'], partitions: january(days), client_request_id: 'once' })
+      led.post('/backfills', { select: ['days'], partitions: january(days), client_request_id: 'once' })
     const first = await ask(3)
     expect(first.body).toMatchObject({ created: true, total_partitions: 3 })
     expect((await ask(3)).body).toMatchObject({ ...first.body, created: false })
@@ -271,10 +271,10 @@ describe('a request for a backfill', () => {
     },
   })
   test.each([
-    ['no assets', { assets: [] }, 'assets'],
+    ['no assets', { select: [] }, 'select'],
     ['no partition', { partitions: { type: 'explicit', partition_keys: [] } }, 'partitions'],
     ['a reversed range', { partitions: range('2024-01-05', '2024-01-01') }, '2024-01-05 comes after 2024-01-01'],
-    ['an unknown asset', { assets: ['dayz'] }, 'Did you mean days?'],
+    ['an unknown asset', { select: ['dayz'] }, 'Did you mean days?'],
     ['a key that is no day', { partitions: range('2024-01-01', 'tomorrow') }, 'tomorrow'],
     ['a key before the first', { partitions: range('2023-01-01', '2024-01-01') }, '2023-01-01'],
     ['a day that is not over', { partitions: range('2024-01-01', '2099-01-01') }, '2099-01-01'],
@@ -282,14 +282,14 @@ describe('a request for a backfill', () => {
     ['chunks of too much', { chunk_size: 10_001 }, 'chunk_size'],
     ['no run at a time', { max_concurrent_runs: 0 }, 'max_concurrent_runs'],
     ['an unknown dimension', { partitions: { type: 'filter', filters: { region: 'eu' } } }, 'unknown dimension `region`'],
-    ['an asset without partitions', { assets: ['whole'] }, 'whole has no partitions'],
+    ['an asset without partitions', { select: ['whole'] }, 'whole has no partitions'],
     ['a retry', { partitions: { type: 'retry_failed' } }, 'partitions'],
     ['something that there is not', { chunks: 3 }, 'chunks'],
-    ['a billion partitions', { assets: ['minutes'], partitions: { type: 'all' } }, 'the limit is 10000000'],
+    ['a billion partitions', { select: ['minutes'], partitions: { type: 'all' } }, 'the limit is 10000000'],
   ])('for %s is refused, and nothing is recorded', async (_, body, expected) => {
     const led = await Led.open({ assets: [...project.assets, minutes] }, { automation: true })
     led.server.orchestrator.projectKnown()
-    const { status, body: problem } = await led.post('/backfills', { assets: ['days'], partitions: january(3), ...body })
+    const { status, body: problem } = await led.post('/backfills', { select: ['days'], partitions: january(3), ...body })
     expect(status).toBeGreaterThanOrEqual(400)
     expect(status).toBeLessThan(500)
     expect(JSON.stringify(problem)).toContain(expected)

@@ -332,7 +332,7 @@ describe('the routes of schedules', () => {
     const { body } = await trigger({ request_id: 'x' })
     expect((await trigger({ client_request_id: 'x' })).body).toMatchObject({ run_id: body.run_id, created: false })
     expect((await trigger({}, { 'idempotency-key': '"x"' })).body).toMatchObject({ run_id: body.run_id, created: false })
-    const run = (more: object, headers = {}) => led.post('/runs', { selection: ['orders'], ...more }, undefined, headers)
+    const run = (more: object, headers = {}) => led.post('/runs', { select: ['orders'], ...more }, undefined, headers)
     const { run_id } = (await run({ request_id: 'y' })).body
     expect((await run({}, { 'idempotency-key': 'y' })).body).toMatchObject({ run_id, created: false })
     expect((await run({ client_request_id: 'y' }, { 'idempotency-key': 'z' })).body.code).toBe('bad_request_id')

@@ -24,7 +24,7 @@ test('[H2] a tick, its run and its attempt are counted once each, a request that
   expect(await scraped(led)).toMatchObject({ 'schedule_ticks_total{status="triggered"}': 0, run_key_conflicts_total: 0 })
   await led.clock.advance(HOUR_MS)
   for (const _ of [1, 2]) await led.request('mine', 'orders')
-  const other = await led.post('/runs', { selection: ['sales'], key: 'mine' })
+  const other = await led.post('/runs', { select: ['sales'], key: 'mine' })
   expect(other.status).toBe(409)
   await led.clock.advance(MINUTE_MS)
   expect(await scraped(led)).toMatchObject({

@@ -73,7 +73,7 @@ export class Keeping {
 
   async make(selection: string, partition?: string): Promise<void> {
     const request = {
-      selection: [selection],
+      select: [selection],
       key: `r${this.#asked++}`,
       ...(partition !== undefined && { partitions: [partition] }),
     }

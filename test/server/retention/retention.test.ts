@@ -151,7 +151,7 @@ test('[K2] a file that was made for several partitions stays while one of them k
   const partitions = { type: 'keys', keys: ['eu', 'us'] }
   const world = await Keeping.open([{ asset_key: 'a', partitions, ranges: {}, ...keep(1) }])
   const { runs, retention } = world.server.api
-  await runs.request({ selection: ['a'], key: 'both', partitions: ['*'] }, 'tester')
+  await runs.request({ select: ['a'], key: 'both', partitions: ['*'] }, 'tester')
   await world.clock.advance(1_000)
   expect(await world.files()).toEqual(['m1'])
   await world.make('a', 'eu')

@@ -14,7 +14,7 @@ test('[A78] sensors that wait for each other are stopped after 50 runs, with a d
     const asset = asks['sensor' in request ? request.sensor : '']
     return { report: { outcome: 'requests', runs: asset === undefined ? [] : [{ asset_selection: [asset] }] } }
   }
-  const request = (key: string) => sensing.soon(sensing.server.api.runs.request({ selection: ['orders'], key }, 'ana'))
+  const request = (key: string) => sensing.soon(sensing.server.api.runs.request({ select: ['orders'], key }, 'ana'))
   const having = (status: string) => sensing.evals().filter((one) => one.status === status)
   const asked = () => having('triggered').length
   const stopped = async (dead_letters: number) => {

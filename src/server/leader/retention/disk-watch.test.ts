@@ -26,7 +26,7 @@ test('[K6] a server says once that the disk runs full, with figures and what to 
   ])
   free = 0
   await clock.advance(MINUTE_MS)
-  expect(said[1]).toContain('0.0 GB free (0 %)')
+  expect(said[1]).toContain('0 KB free (0 %)')
   free = 50
   await clock.advance(MINUTE_MS)
   free = 4

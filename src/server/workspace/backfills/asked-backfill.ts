@@ -70,11 +70,11 @@ export async function settle(known: Knowledge, statuses: Statuses, body: Backfil
 function momentOf(known: Knowledge, body: BackfillPreviewBody): Moment {
   const recorded = known.graph.get()
   const { graph } = recorded
-  checkSelection(graph, 'assets', body.assets)
-  const selected = new Set(selectedAssets(graph, body.assets))
+  checkSelection(graph, 'select', body.select)
+  const selected = new Set(selectedAssets(graph, body.select))
   const assets = graph.order.filter((key) => selected.has(key) && graph.canBeMade(key))
   if (assets.length === 0)
-    throw new ServoError('invalid', 'bad_selection', `${body.assets.join(', ').slice(0, 200)} selects only sources`, {
+    throw new ServoError('invalid', 'bad_selection', `${body.select.join(', ').slice(0, 200)} selects only sources`, {
       hint: 'Other programs materialize sources. Select assets downstream of them.',
     })
   const now = known.now()

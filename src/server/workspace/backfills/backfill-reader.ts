@@ -18,7 +18,7 @@ import { runs } from '../../../domain/runs/runs.table.ts'
 import { heldBy } from '../../../domain/why/why-backfill.ts'
 import { comesAfter, isAsked, type ListPlace, type ListQuery } from '../../../engine/history/list-history.ts'
 import { ServoError } from '../../../lib/error.ts'
-import { MINUTE_MS, toIso } from '../../../lib/time.ts'
+import { MINUTE_MS, toIso, toMs } from '../../../lib/time.ts'
 import { historyIndex } from '../../../model/system-tables.ts'
 import { unpackSpans } from '../../../partitions/spans.ts'
 import { type Knowledge, lookup } from '../knowledge.ts'
@@ -50,11 +50,13 @@ export class BackfillReader {
     this.#isOn = isOn
   }
 
-  async list({ limit, cursor, state, asset }: BackfillQuery): Promise<BackfillPage> {
+  async list({ limit, cursor, status, asset, since, until }: BackfillQuery): Promise<BackfillPage> {
     const asked: ListQuery = {
       limit: limit + 1,
       after: cursor === undefined ? undefined : placeOfCursor(cursor),
-      filters: { ...(state && { state }), ...(asset && { asset_selection: asset }) },
+      since: since === undefined ? undefined : toMs(since),
+      until: until === undefined ? undefined : toMs(until),
+      filters: { ...(status && { state: status }), ...(asset && { asset_selection: asset }) },
     }
     // Of one moment: a backfill that becomes history while the files are read is in memory here, and in none of these files.
     const history = this.#known.history()
@@ -75,16 +77,18 @@ export class BackfillReader {
     return { backfill: this.#shown(backfill), assets: assets.map(shownAsset) }
   }
 
-  async chunks(backfillId: string, { limit, cursor, outcome }: ChunkQuery): Promise<ChunkPage> {
+  async chunks(backfillId: string, { limit, cursor, status, since, until }: ChunkQuery): Promise<ChunkPage> {
     const { backfill } = await this.find(backfillId)
     const chunks: WireChunk[] = []
     let index = cursor === undefined ? 0 : indexIn(cursor)
     for (; index < backfill.planned_chunks && chunks.length <= limit; index += CHUNKS_AT_ONCE) {
       const numbers = Array.from({ length: Math.min(CHUNKS_AT_ONCE, backfill.planned_chunks - index) }, (_, i) => index + i)
       const rows = await this.#known.coldRows(backfillChunks).lookup(numbers.map((number) => [backfill.backfill_id, number]))
-      for (const row of rows)
-        if (row !== undefined && chunks.length <= limit && (outcome === undefined || row.outcome === outcome))
-          chunks.push(this.#shownChunk(backfill, row))
+      for (const row of rows) {
+        if (row === undefined || chunks.length > limit || !isBetween(row.planned_at, since, until)) continue
+        const chunk = this.#shownChunk(backfill, row)
+        if (status === undefined || chunk.state === status) chunks.push(chunk)
+      }
     }
     const more = chunks.length > limit ? chunks.pop() : undefined
     return { chunks, next_cursor: more === undefined ? null : Buffer.from(`${more.chunk_index}`).toString('base64url') }
@@ -145,7 +149,7 @@ export class BackfillReader {
     const keyAt = (index: number): string | null =>
       set.definition === undefined || positions.count === 0 ? null : set.at(positions.at(index))
     const run = row.run_id === null ? undefined : this.#known.rows().hot(runs).get(row.run_id)
-    const state = row.outcome ?? (run?.state === 'RUNNING' ? 'RUNNING' : 'PLANNED')
+    const state = row.outcome ?? (run?.state === 'RUNNING' ? ('RUNNING' as const) : ('PLANNED' as const))
     return { ...wireRow(backfillChunks, row), state, first_key: keyAt(0), last_key: keyAt(positions.count - 1) }
   }
 }
@@ -166,6 +170,9 @@ function shownAsset(row: Readonly<BackfillAssetRow>): WireBackfillAsset {
 /** Failures while it is paused are shown as such. */
 export const shownState = ({ state, failed_chunks }: Readonly<BackfillRow>): WireBackfill['state'] =>
   state === 'PAUSED' && failed_chunks > 0 ? 'PAUSED_WITH_FAILURES' : state
+
+const isBetween = (at: number | null, since: string | undefined, until: string | undefined): boolean =>
+  (since === undefined || (at !== null && at >= toMs(since))) && (until === undefined || (at !== null && at < toMs(until)))
 
 const placeOf = ({ created_at, backfill_id }: Readonly<BackfillRow>): ListPlace => ({ at: created_at, id: backfill_id })
 

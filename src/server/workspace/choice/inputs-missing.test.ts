@@ -11,10 +11,10 @@ const refusal = (asked: PreviewBody, toMake = ['raw[d1..d80]']): string => {
 const NEEDS = 'month[2025-01] needs raw[d1], raw[d2], raw[d3] and 77 more, which were never materialized.'
 
 test('names the first few inputs that were never made and how many there are, and the command that makes them too', () => {
-  expect(refusal({ selection: ['month'], partitions: ['2025-01'] })).toBe(
+  expect(refusal({ select: ['month'], partitions: ['2025-01'] })).toBe(
     `${NEEDS} Materialize them in the same run: servo run 'raw[d1..d80]' month --partition 2025-01`,
   )
-  expect(refusal({ selection: ["owner:'ana'"], only: ['stale'] })).toBe(
+  expect(refusal({ select: ["owner:'ana'"], only: ['stale'] })).toBe(
     `${NEEDS} Materialize them in the same run: servo run 'raw[d1..d80]' 'owner:'\\''ana'\\''' --stale`,
   )
 })
@@ -22,7 +22,7 @@ test('names the first few inputs that were never made and how many there are, an
 test('where one run cannot be asked for both, they are made first', () => {
   expect(refusal({ only: ['failed'] })).toBe(`${NEEDS} Materialize them first: servo run 'raw[d1..d80]'`)
   const scattered = days.filter((_, i) => i % 2 === 0).map((day) => `raw[${day}]`)
-  expect(refusal({ selection: ['month'], partitions: ['2025-01'] }, scattered)).toBe(
+  expect(refusal({ select: ['month'], partitions: ['2025-01'] }, scattered)).toBe(
     `${NEEDS} Materialize them first: servo run '+key:"raw"' --missing`,
   )
 })
@@ -44,7 +44,7 @@ test('each asset is named with the inputs that it lacks itself, and an asset of 
     ],
     ['ranked', new Map([['d1', new Map([['best', 'best[d1]']])]])],
   ])
-  expect(neverMade(lacking, ['raw', 'rates', 'ranked'], { selection: ['sum', 'best'] }).message.split('\n')).toEqual([
+  expect(neverMade(lacking, ['raw', 'rates', 'ranked'], { select: ['sum', 'best'] }).message.split('\n')).toEqual([
     'sum needs raw[d1], raw[d2], rates, which were never materialized',
     '  best[d1] needs rates, ranked[d1], which were never materialized',
   ])

@@ -14,7 +14,7 @@ const MAX_SELECTIONS = 8
 export function neverMade(
   missing: NeededInputs,
   toMake: readonly string[],
-  { selection = [], partitions = [], only = [] }: PreviewBody,
+  { select: selection = [], partitions = [], only = [] }: PreviewBody,
 ): ServoError {
   const count = [...missing.values()].reduce((sum, keys) => sum + keys.size, 0)
   const isShort = toMake.length <= MAX_SELECTIONS

@@ -1,16 +1,17 @@
 import type { LeftOut, Only, PreviewBody } from '../../../api/run-contract.ts'
 import { keysOfAsset } from '../../../domain/assets/former-keys.ts'
 import type { AssetGraph } from '../../../domain/assets/graph.ts'
-import type { GraphPartitions } from '../../../domain/assets/graph-partitions.ts'
+import { type GraphPartitions, taskKey } from '../../../domain/assets/graph-partitions.ts'
 import { isReadable, partitionStatus } from '../../../domain/partitions/partition-status.table.ts'
 import type { ReasonToMake } from '../../../domain/partitions/status-names.ts'
 import { exactSelections, exactWork } from '../../../domain/planning/exact-work.ts'
 import { inputsOutside, type NeededInputs, type Readers } from '../../../domain/planning/outside-inputs.ts'
+import { LATEST, timesOf } from '../../../domain/planning/parse-partitions.ts'
 import { type ChosenWork, chooseWork, type WorkSelection } from '../../../domain/planning/plan-choice.ts'
 import { plainKey } from '../../../domain/selection/parser.ts'
 import { ServoError } from '../../../lib/error.ts'
-import type { PartitionDefinition } from '../../../partitions/definition.ts'
 import { partitionsInWords } from '../../../partitions/in-words.ts'
+import type { PartitionSet } from '../../../partitions/partition-set.ts'
 import { joinedStatus } from '../../leader/joined-status.ts'
 import type { Knowledge } from '../knowledge.ts'
 import type { Statuses } from '../status/statuses.ts'
@@ -22,8 +23,8 @@ export interface RunChoice {
   readonly work: WorkSelection | undefined
   readonly chosen: ChosenWork
   readonly left_out: readonly LeftOut[]
-  /** The number of partitions that were selected, before `only` took some of them. */
-  readonly selected: number
+  /** What was selected, before `only` took some of it, if that is a single task. */
+  readonly sole: string | undefined
 }
 
 /**
@@ -31,7 +32,7 @@ export interface RunChoice {
  * never made, would only fail later. Now the caller is still there to read the reason.
  */
 export async function chooseRun(known: Knowledge, statuses: Statuses, body: PreviewBody): Promise<RunChoice> {
-  const { selection = ['*'], partitions: named, only } = body
+  const { select: selection = ['*'], partitions: named, only } = body
   const { graph } = known.graph.get()
   const partitions = known.graph.partitions()
   const asked = { asset_selection: selection, partition_selection: named ?? null }
@@ -43,15 +44,21 @@ export async function chooseRun(known: Knowledge, statuses: Statuses, body: Prev
   const empty = all.order.filter((key) => all.partitions.get(key)?.size === 0)
   const left_out = [
     ...namedSources(selection, graph),
-    ...(named === undefined ? [] : empty.map((key) => ({ asset_key: key, why: whyEmpty(partitions.of(key).definition) }))),
+    ...(named === undefined ? [] : empty.map((key) => ({ asset_key: key, why: whyEmpty(partitions.of(key), named) }))),
   ]
   if (only === undefined && empty.length === all.order.length) throw nothingExists(left_out)
-  const selected = [...all.partitions.values()].reduce((sum, keys) => sum + keys.size, 0)
   const chosen = only === undefined ? all : await pick(all, only, statuses)
   const isNothing = chosen.order.length === 0
   if (!isNothing) await refuseWithoutInputs(known, chosen, body)
   const work = isNothing ? undefined : only === undefined ? asked : exactWork(chosen.partitions, partitions)
-  return { work, chosen, left_out, selected }
+  return { work, chosen, left_out, sole: soleTask(all) }
+}
+
+function soleTask({ partitions }: ChosenWork): string | undefined {
+  const [first, another] = [...partitions].filter(([, keys]) => keys.size > 0)
+  if (first === undefined || another !== undefined || first[1].size > 1) return undefined
+  const [key, [partition = '']] = first
+  return taskKey(key, partition)
 }
 
 const isOnly: Readonly<Record<Only, (reasons: readonly ReasonToMake[]) => boolean>> = {
@@ -85,7 +92,10 @@ function namedSources(selection: readonly string[], graph: AssetGraph): LeftOut[
   return sources.map((key) => ({ asset_key: key, why: 'other programs materialize this source' }))
 }
 
-function whyEmpty(definition: PartitionDefinition | undefined): string {
+function whyEmpty(set: PartitionSet, named: readonly string[]): string {
+  const { definition } = set
+  if (timesOf(set).length === 0 && named.every((entry) => entry === LATEST))
+    return 'it has no time partitions, so `latest` does not apply to it'
   if (definition?.type === 'dynamic')
     return `${definition.name} has no keys yet; add some: servo partitions add ${definition.name} <key>`
   return `none of its partitions exists yet${definition === undefined ? '' : ` (${partitionsInWords(definition)})`}`

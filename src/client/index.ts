@@ -1,0 +1,16 @@
+// What programs import to speak to a server: `servo-flow/client`. It runs in browsers too.
+
+export type * from '../api/asset-contract.ts'
+export type * from '../api/automation/backfill-contract.ts'
+export type * from '../api/automation/schedule-contract.ts'
+export type * from '../api/automation/sensor-contract.ts'
+export type * from '../api/automation/why-contract.ts'
+export type { Problem } from '../api/problem.ts'
+export type * from '../api/retention-contract.ts'
+export type * from '../api/run-contract.ts'
+export type * from '../api/status-contract.ts'
+export type * from '../api/tokens/token-contract.ts'
+export { isServoError, ServoError } from '../lib/error.ts'
+export { ServoClient } from './client.ts'
+export type { ClientOptions } from './connection.ts'
+export { pages, type Remote } from './remote.ts'
