@@ -62,7 +62,7 @@ async function lags(): Promise<Map<number, number>> {
 }
 
 const { token } = await post('/tokens', { name: 'bench', role: 'operator' })
-const { run_id: first } = await post('/runs', { selection: ['one'] })
+const { run_id: first } = await post('/runs', { select: ['one'] })
 await dev.hears((said) => said.run?.finished_at != null)
 
 const runs = [first]
@@ -94,7 +94,7 @@ async function trigger(): Promise<void> {
       fetch(`${url}${API}/runs`, {
         method: 'POST',
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-        body: JSON.stringify({ selection: ['one'], key: `bench-${n}` }),
+        body: JSON.stringify({ select: ['one'], key: `bench-${n}` }),
       }).then(async (answer) => {
         count(answer.status)
         const { run_id } = (await answer.json()) as { run_id?: string }
@@ -133,7 +133,7 @@ report.samples('poll', 'ms', pollMs)
 report.samples('trigger', 'ms', triggerMs)
 
 // One that is under way, as those are that somebody waits for.
-const { run_id: watched } = await post('/runs', { selection: ['long'] })
+const { run_id: watched } = await post('/runs', { select: ['long'] })
 const answered = await fetch(`${url}${API}/runs/${watched}`, { headers: asAdmin })
 const bare = await bareServer(await answered.text())
 

@@ -106,8 +106,8 @@ export class Connection {
       ...(signal !== undefined && { signal }),
     }
     for (let left = mayRepeat(method, body) ? retries : 0; ; left--) {
-      const received = await send(`${this.#url}${path.startsWith('/auth/') ? '' : '/api/v1/orchestration'}${path}`, sent).catch((error: unknown) =>
-        this.#refuse(error, signal),
+      const received = await send(`${this.#url}${path.startsWith('/auth/') ? '' : '/api/v1/orchestration'}${path}`, sent).catch(
+        (error: unknown) => this.#refuse(error, signal),
       )
       const { status } = received
       if (status >= 200 && status < 300) return received

@@ -20,7 +20,7 @@ export interface FetchedKeysOptions {
   /** Whose keys they are, in words: `the keys of Google`. */
   readonly name: string
   /** Fetches the keys by their names, and says how long they may be kept. */
-  readonly load: (get: (url: string) => Promise<Answer>) => Promise<LoadedKeys>
+  readonly load: (get: (url: string) => Promise<FetchedJson>) => Promise<LoadedKeys>
   readonly fetch?: typeof globalThis.fetch
   /** Called with the reason when the keys cannot be fetched. */
   readonly onTrouble?: (error: unknown) => void
@@ -32,7 +32,7 @@ export interface LoadedKeys {
 }
 
 /** JSON that was fetched, and how long it may be kept. */
-export interface Answer {
+export interface FetchedJson {
   readonly json: unknown
   readonly ageMs: number
 }
@@ -110,7 +110,7 @@ export class FetchedKeys implements PublicKeys {
     }
   }
 
-  async #get(url: string): Promise<Answer> {
+  async #get(url: string): Promise<FetchedJson> {
     const { fetch = globalThis.fetch } = this.#options
     const answer = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS), redirect: 'error' })
     if (!answer.ok) throw new Error(`${url} answers ${answer.status}`)

@@ -5,8 +5,8 @@ import type { ServerLimits } from '../../contract/server-settings.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { unauthenticated } from '../access/access.ts'
 import { noteClient } from '../access/client.ts'
-import { BASE, openRoute, route } from '../routing/route.ts'
 import { textAnswer } from '../routing/answer.ts'
+import { BASE, openRoute, route } from '../routing/route.ts'
 import { addRoutes, emptyRouter } from '../routing/router.ts'
 import { tokenAccess } from '../tokens/token-access.ts'
 import { Buckets } from './buckets.ts'
@@ -55,7 +55,13 @@ function serve(set: ServerLimits = {}) {
       route({ ...described, path: `${BASE}/quick`, needs: 'viewer', handle: () => ({}) }),
       route({ ...described, path: `${BASE}/slow`, needs: 'viewer', handle: wait }),
       route({ ...described, path: `${BASE}/claim`, needs: 'viewer', waits: true, handle: wait }),
-      route({ ...described, path: `${BASE}/stream`, needs: 'viewer', answer: textAnswer('application/x-ndjson'), handle: stream }),
+      route({
+        ...described,
+        path: `${BASE}/stream`,
+        needs: 'viewer',
+        answer: textAnswer('application/x-ndjson'),
+        handle: stream,
+      }),
       openRoute({ ...described, path: '/health/live', handle: () => ({}) }),
       openRoute({ ...described, path: `${BASE}/open`, handle: () => ({}) }),
     ],

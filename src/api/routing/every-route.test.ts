@@ -7,6 +7,7 @@ import { dispatchId, queueSafeId } from '../../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { HOUR_MS } from '../../lib/time.ts'
 import { otherProofs, proofOf } from '../../testing/other-proofs.ts'
+import { pathTricks } from '../../testing/path-tricks.ts'
 import { seededBytes } from '../../testing/seeded-bytes.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { RefusedCalls } from '../access/refused-calls.ts'
@@ -383,50 +384,8 @@ describe('[U1] tricks with paths, over a connection', () => {
   }
 
   const target = `${BASE}/automation/pause`
-  const tricks = [
-    `/${target}`,
-    target.replace('/v1', '//v1'),
-    `${target}/`,
-    `${target}//`,
-    target.toUpperCase(),
-    target.replace('automation', 'Automation'),
-    target.replace('/automation', '/./automation'),
-    target.replace('/automation', '/x/../automation'),
-    target.replace('/automation', '/%2e/automation'),
-    target.replace('/automation', '/x/%2e%2e/automation'),
-    target.replace('/automation', '%2Fautomation'),
-    target.replace('/automation', '%5Cautomation'),
-    target.replaceAll('/', '\\'),
-    target.replace('/api', '/%61pi'),
-    target.replace('/automation', '/automation%00'),
-    `${target};x=1`,
-    target.replace('/automation', ';x/automation'),
-    target.replace('/automation', '/automation;'),
-    target.replace('pause', 'pause%2F'),
-    target.replace('pause', 'pause%3Fx'),
-    target.replace('pause', 'pause%0d%0a'),
-    `/auth/../${target.slice(1)}`,
-    `/login/..${target}`,
-    `/auth/login${target}`,
-    `/metrics/..%2f${target.slice(1)}`,
-    `${target}%20`,
-    `/health/live/../..${target}`,
-    `/health/live${target}`,
-    `/hooks/acme/analytics/../../..${target}`,
-    `/hooks/acme/analytics/..%2f..%2f..${target.replaceAll('/', '%2f')}`,
-    `/pubsub/acme/analytics/%2e%2e/%2e%2e/%2e%2e${target}`,
-    `http://localhost${target}`,
-    `http://evil.example${target}`,
-    `${target}#x`,
-    `${target}?x=1#/health/live`,
-    '/',
-    '/api',
-    '/api/v1/orchestration',
-    '/%',
-    '*',
-  ]
 
-  test.each(tricks)('%s lets in nobody who may not call the path that it stands for', async (path) => {
+  test.each(pathTricks(target))('%s lets in nobody who may not call the path that it stands for', async (path) => {
     for (const [method, token] of [
       ['POST', undefined],
       ['POST', given['viewer']],

@@ -117,7 +117,20 @@ function declared<P extends string, Q, B, By, A extends Answer>(
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
-  const { method, operation, summary, path, query, body, example, problems, isTagged, statuses = [200], waits = false, handle } = declaration
+  const {
+    method,
+    operation,
+    summary,
+    path,
+    query,
+    body,
+    example,
+    problems,
+    isTagged,
+    statuses = [200],
+    waits = false,
+    handle,
+  } = declaration
   return {
     method,
     operation,

@@ -3,8 +3,8 @@ import { withDeclaration } from '../declaration.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
-import { checkKeep, type Keep } from './keep.ts'
 import { checkServer, type ServerConfig } from '../server-config.ts'
+import { checkKeep, type Keep } from './keep.ts'
 
 export type StorageConfig =
   | { readonly type: 'local'; readonly dir: string }

@@ -66,7 +66,7 @@ test('[U7] a token of an issuer lets its bearer do what its claims give, and put
   const [newest] = await (await project.client()).runs.list({ limit: 1 })
   expect(newest?.asked_by).toBe(`ana@shop.example (${issuer.url.replace('http://', '')})`)
   const viewer = await issuer.sign(claims({ hd: 'shop.example' }))
-  const body = JSON.stringify({ selection: ['a'] })
+  const body = JSON.stringify({ select: ['a'] })
   expect((await fetch(api('/runs'), { headers: as(viewer) })).status).toBe(200)
   expect((await fetch(api('/runs'), { method: 'POST', headers: as(viewer), body })).status).toBe(403)
   const none = await fetch(api('/runs'), { headers: as(await issuer.sign(claims())) })

@@ -38,6 +38,8 @@ test('[U2] a whole server lets nobody in without a token, or with one that it di
     }
   // Signing in without a token is refused by the route itself; no sensor is at the addresses for messages.
   expect([...new Set(open)].toSorted()).toEqual([
+    'GET /api/v1/docs',
+    'GET /api/v1/openapi.json',
     'GET /health/live',
     'GET /health/ready',
     'GET /login',

@@ -27,10 +27,10 @@ describe('[H7] while the storage is down', () => {
     const hung = Promise.withResolvers<void>()
     led.before = () => hung.promise
     const down = { status: 503, body: { code: 'storage_unavailable' } }
-    expect(await within(led, led.post('/runs', { selection: ['orders'], key: 'meanwhile' }))).toMatchObject(down)
+    expect(await within(led, led.post('/runs', { select: ['orders'], key: 'meanwhile' }))).toMatchObject(down)
     expect(await within(led, led.post('/tokens', { name: 'ci', role: 'viewer' }))).toMatchObject(down)
     // Who calls cannot be known.
-    expect(await within(led, led.post('/runs/preview', { selection: ['orders'] }, token))).toMatchObject(down)
+    expect(await within(led, led.post('/runs/preview', { select: ['orders'] }, token))).toMatchObject(down)
     expect((await led.probe('/health/live')).status).toBe(200)
     const ready = await within(led, led.probe('/health/ready'))
     expect(ready).toMatchObject({ status: 503, text: expect.stringContaining('the storage does not answer') })
@@ -38,7 +38,7 @@ describe('[H7] while the storage is down', () => {
     hung.resolve()
     await led.clock.advance(MINUTE_MS)
     expect(await led.probe('/health/ready')).toMatchObject({ status: 200 })
-    const again = await led.post('/runs', { selection: ['orders'], key: 'meanwhile' })
+    const again = await led.post('/runs', { select: ['orders'], key: 'meanwhile' })
     expect(again).toMatchObject({ status: 202, body: { created: false } })
   })
 
@@ -48,7 +48,7 @@ describe('[H7] while the storage is down', () => {
     await led.clock.advance(MINUTE_MS)
     led.before = (request) => (isSegment(request) ? never() : undefined)
     expect(await within(led, led.get('/assets'))).toMatchObject({ status: 200 })
-    expect(await within(led, led.post('/runs', { selection: ['orders'], key: 'a' }))).toMatchObject({ status: 503 })
+    expect(await within(led, led.post('/runs', { select: ['orders'], key: 'a' }))).toMatchObject({ status: 503 })
     // Memory is ahead of what is durable, so nobody is told of it.
     expect(await within(led, led.get('/runs'))).toMatchObject({ status: 503 })
     expect(await within(led, led.probe('/health/ready'))).toMatchObject({ status: 503 })
@@ -59,23 +59,23 @@ describe('[H7] while the storage is down', () => {
     led.before = (request) => {
       if (isSegment(request)) throw new ServoError('unavailable', 'away', 'the store is away')
     }
-    const refused = await within(led, led.post('/runs', { selection: ['orders'], key: 'a' }))
+    const refused = await within(led, led.post('/runs', { select: ['orders'], key: 'a' }))
     expect(refused).toMatchObject({ status: 503, body: { code: 'storage_unavailable' } })
     led.before = () => undefined
     await led.clock.advance(MINUTE_MS)
-    expect(await led.post('/runs', { selection: ['orders'], key: 'a' })).toMatchObject({ status: 202 })
+    expect(await led.post('/runs', { select: ['orders'], key: 'a' })).toMatchObject({ status: 202 })
   })
 
   test('requests that hang are not taken on without end', async () => {
     const led = await Led.open({ assets, server: { limits: { requests_in_flight: 5 } } })
     led.before = never
-    const asked = Array.from({ length: 20 }, (_, i) => led.post('/runs', { selection: ['orders'], key: `k${i}` }))
+    const asked = Array.from({ length: 20 }, (_, i) => led.post('/runs', { select: ['orders'], key: `k${i}` }))
     await led.clock.advance(SECOND_MS)
     const codes = (await Promise.all(asked)).map(({ status, body }) => `${status} ${body.code}`)
     expect(codes.filter((code) => code === '503 too_busy')).toHaveLength(15)
     expect(codes.filter((code) => code === '503 storage_unavailable')).toHaveLength(5)
     // They are still there.
-    expect(await led.post('/runs', { selection: ['orders'] })).toMatchObject({ body: { code: 'too_busy' } })
+    expect(await led.post('/runs', { select: ['orders'] })).toMatchObject({ body: { code: 'too_busy' } })
     expect((await led.probe('/health/live')).status).toBe(200)
   })
 
