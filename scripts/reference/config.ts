@@ -4,7 +4,9 @@ import { timingBounds } from '../../src/sdk/declare/config.ts'
 import { sources } from './errors.ts'
 import { code, page, table } from './markdown.ts'
 
-const declarations = fs.readFileSync(path.resolve(import.meta.dirname, '../../src/sdk/declare/config.ts'), 'utf8')
+const declarations = ['declare/config', 'server-config']
+  .map((name) => fs.readFileSync(path.resolve(import.meta.dirname, `../../src/sdk/${name}.ts`), 'utf8'))
+  .join('\n')
 
 interface Field {
   readonly name: string
@@ -13,10 +15,10 @@ interface Field {
   readonly doc: string
 }
 
-/** The fields of an interface in src/sdk/declare/config.ts, each with the comment above it. */
+/** The fields of an interface of the config, each with the comment above it. */
 function fieldsOf(name: string): readonly Field[] {
   const [, body] = new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}`, 'm').exec(declarations) ?? []
-  if (body === undefined) throw new Error(`src/sdk/declare/config.ts has no interface ${name}`)
+  if (body === undefined) throw new Error(`there is no interface ${name} in the config`)
   return [...body.matchAll(/^(?: {2}\/\*\* (.*) \*\/\n)? {2}(\w+)(\??): (.+)$/gm)].map(
     ([, doc = '', field = '', optional, type = '']) => ({ name: field, type, isOptional: optional === '?', doc }),
   )
@@ -25,6 +27,7 @@ function fieldsOf(name: string): readonly Field[] {
 /** What the fields are that have no comment, because their type says it all to an author. */
 const said: Readonly<Record<string, string>> = {
   'Config.timing': 'How patient Servo is: [timing](#timing).',
+  'ServerConfig.limits': 'How much it takes on at a time: [limits](#serverlimits).',
   'Environment.storage': "Where the state is kept. For `dev`: `local('.servo')`.",
   'Environment.queue':
     'Where attempts run. For `dev`: `inProcess({ concurrency: 8 })`; without `concurrency` there is no cap on all queues together.',
@@ -51,7 +54,8 @@ export const variables: Readonly<Record<string, string>> = {
   SERVO_LEASE_MS:
     'How long a candidate waits for a sign of life from a leader, in milliseconds; 10000 by default. It must be the same for every process of a project.',
   SERVO_LOOK_MS: 'How often the leader lists the ledger for segments of other processes, in milliseconds; 10000 by default.',
-  SERVO_PUBLIC_URL: 'The address at which senders outside reach the server, for Pub/Sub pushes.',
+  SERVO_PUBLIC_URL:
+    'The address by which others reach the server: a name it goes by, where workers of other machines report to, and the audience of Pub/Sub pushes.',
   SERVO_RETENTION_MS:
     'How long values that `keep` does not keep are left to readers, and how long a pass waits for more, in milliseconds; a quarter of an hour and a minute by default. For tests.',
   SERVO_TOKEN: 'The token for the server at `SERVO_URL`.',
@@ -101,6 +105,13 @@ export function configPage(): string {
         [code('days'), code('number'), '0, 36500', 'How long a value stays after it was pushed out of these; 0 unless set.'],
       ],
     ),
+    '## server',
+    'Who may call the server besides holders of API tokens, and how much it takes on. [Deploy](../how-to/deploy.md#who-may-call) has examples.',
+    fieldTable('ServerConfig'),
+    '### server.oidc',
+    fieldTable('Oidc'),
+    '### server.limits',
+    fieldTable('LimitsConfig'),
     '## Environment variables',
     'Servo reads these from the environment, then from `.env.local` and `.env` in the project folder. The first that sets a variable counts.',
     table(

@@ -24,7 +24,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     retention: {} as AppOptions['retention'],
     tokens: {} as AppOptions['tokens'],
     access: machineAccess('secret'),
-    hosts: ['127.0.0.1', 'localhost'],
+    own: () => ({ hosts: ['127.0.0.1', 'localhost'] }),
     instance: 'one',
     // Its services answer next to nothing.
     checksAnswers: false,

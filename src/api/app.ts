@@ -1,13 +1,17 @@
+import type { BlockList } from 'node:net'
 import type { Hono } from 'hono'
 import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import type { Access } from './access/access.ts'
+import { callingClient, noteClient } from './access/client.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
+import { type OwnNames, refuseStrangers } from './access/strangers.ts'
 import { assetRoutes } from './asset-routes.ts'
 import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
+import type { RequestLimits } from './limits/limits.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
@@ -16,7 +20,6 @@ import { BASE, openRoute, type Route, route } from './routing/route.ts'
 import { addRoutes, emptyRouter } from './routing/router.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
-import { refuseStrangers } from './strangers.ts'
 import type { TokensApi } from './tokens/token-contract.ts'
 import { tokenRoutes } from './tokens/token-routes.ts'
 import { leaveUnread } from './unread-body.ts'
@@ -29,7 +32,13 @@ export interface AppOptions extends WorkspaceApi {
   readonly refused?: Pick<RefusedCalls, 'notice'>
   readonly tokens: TokensApi
   /** Names that this server goes by. */
-  readonly hosts: readonly string[]
+  readonly own: () => OwnNames
+  /** Proxies that are believed what they say of callers. */
+  readonly proxies?: (() => BlockList | undefined) | undefined
+  /** How much is taken on at a time; anything if absent. */
+  readonly limits?: RequestLimits
+  /** Routes by which browsers sign in. */
+  readonly login?: readonly Route[]
   /** Differs with every start of the server. */
   readonly instance: string
   /** Lets another process lead. Absent for a server, which leads until it is stopped. */
@@ -47,11 +56,12 @@ export interface AppOptions extends WorkspaceApi {
 }
 
 /** Every route of a server. There are no others: the router is made from this list. */
-export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[] {
+export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
   const routes = [
     ...(options.hooks ?? []),
     ...serverRoutes(options),
     ...(options.probes ?? []),
+    ...(options.login ?? []),
     ...(options.workers ?? []),
     ...runRoutes(options.runs),
     ...statusRoutes(options.statuses),
@@ -68,15 +78,16 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[]
 
 /** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */
 export function localApp(options: AppOptions): Hono {
-  const { access, hosts, refused, onTrouble, checksAnswers } = options
+  const { access, own, proxies = () => undefined, limits, refused, onTrouble, checksAnswers } = options
   const routes = routesOf(options)
   const isForSenders = ({ needs }: Route): boolean => needs === 'signature'
   const app = emptyRouter()
+  app.use(noteClient(proxies))
   app.use(noteRoute)
   app.use(leaveUnread)
   // Ahead of the check of names: senders reach this server through a proxy or a tunnel, by a name that it does not know.
   // Refusals of messages are counted with the sensors that they protect.
-  addRoutes(app, routes.filter(isForSenders), { access, checksAnswers })
+  addRoutes(app, routes.filter(isForSenders), { access, limits, checksAnswers })
   app.use(async (c, next) => {
     await next()
     // A caller that hangs up is no trouble of ours.
@@ -85,9 +96,11 @@ export function localApp(options: AppOptions): Hono {
   })
   app.use(async (c, next) => {
     try {
-      refuseStrangers(c.req.raw.headers, hosts)
+      // A link on a page of another site may lead to a page of ours.
+      const isPage = c.req.path === '/login' && c.req.header('sec-fetch-mode') === 'navigate'
+      refuseStrangers(c.req.raw.headers, callingClient(c.req.raw), own(), { isPage })
     } catch (error) {
-      refused?.notice(error, 'by Host or Origin')
+      refused?.notice(error, 'by Host or Origin', callingClient(c.req.raw).address)
       throw error
     }
     await next()
@@ -95,7 +108,12 @@ export function localApp(options: AppOptions): Hono {
   addRoutes(
     app,
     routes.filter((each) => !isForSenders(each)),
-    { access, checksAnswers, ...(refused !== undefined && { onFailed: refused.notice }) },
+    {
+      access,
+      limits,
+      checksAnswers,
+      onFailed: (error, route, request) => refused?.notice(error, route, callingClient(request).address),
+    },
   )
   return app
 }

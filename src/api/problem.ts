@@ -71,6 +71,7 @@ const statusOfCode: Readonly<Record<string, number>> = {
   unsupported_media_type: 415,
   sensor_failed: 500,
   unfit_message: 422,
+  too_many_requests: 429,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
@@ -85,6 +86,7 @@ const titles: Readonly<Record<number, string>> = {
   413: 'Request too large',
   415: 'Unsupported content type',
   422: 'The message does not match the schema',
+  429: 'Too many requests',
   500: OUR_FAULT,
   503: 'Service unavailable',
 }
@@ -118,7 +120,7 @@ export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
   // The server retries its storage all the time, so a caller that retries in a second soon learns when it works.
-  if (problem.status === 503) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
+  if (problem.status === 503 || problem.status === 429) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }

@@ -1,15 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { MiddlewareHandler } from 'hono'
+import { connectionOf } from './access/connection.ts'
 
 /** A refused caller may still send this much: a small body was already on its way. */
 const LINGER_BYTES = 1 << 20
 /** Long enough for the caller to read the answer, even on a busy machine. */
 const LINGER_MS = 500
-
-interface NodeRequest {
-  readonly incoming?: IncomingMessage
-  readonly outgoing?: ServerResponse
-}
 
 /**
  * Answers without reading the rest of a body whose caller was refused, or which is too large. Node would read it to its end,
@@ -17,7 +13,7 @@ interface NodeRequest {
  */
 export const leaveUnread: MiddlewareHandler = async (c, next) => {
   await next()
-  const { incoming, outgoing } = (c.env ?? {}) as NodeRequest
+  const { incoming, outgoing } = connectionOf(c)
   if (incoming === undefined || outgoing === undefined || incoming.complete) return
   // A body that declares a small length is small: Node reads no further, and the connection can be used again.
   if (Number(incoming.headers['content-length'] ?? Number.NaN) <= LINGER_BYTES) return

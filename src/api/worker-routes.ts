@@ -102,6 +102,7 @@ export function workerRoutes(options: WorkerRoutesOptions): Route[] {
       answer: takenWork,
       needs: 'worker',
       body: takeWorkBody,
+      waits: true,
       handle: async ({ body: { wait_ms, ...asked }, request }) => {
         const work = await waitForWork(callbacks, asked, { waitMs: wait_ms, clock, hungUp: request.signal })
         return { dispatches: work.map((envelope) => withReturnAddress(envelope, options)) }

@@ -3,6 +3,7 @@ import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
+import type { LoginLink } from '../api/login/login-links.ts'
 import type { RetentionApi } from '../api/retention-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
@@ -54,6 +55,15 @@ export class ServoClient implements WorkspaceApi {
   /** True when the server of this name answers here. Nothing secret is sent: another program may have its port by now. */
   isThere(instance: string): Promise<boolean> {
     return this.#server.isThere(instance)
+  }
+
+  get url(): string {
+    return this.#server.url
+  }
+
+  /** A link that signs a browser in as this user. */
+  async loginLink(user: string): Promise<LoginLink> {
+    return await this.#server.json('POST', '/auth/links', { user })
   }
 
   /** Requests that a command that leads for a while lets this process lead. */

@@ -55,6 +55,11 @@ export class Connection {
     return this.#parsed(await wholeText(received).catch((error: unknown) => this.#refuse(error, signal)))
   }
 
+  /** The address of the server. */
+  get url(): string {
+    return this.#url
+  }
+
   async isThere(instance: string): Promise<boolean> {
     try {
       const answer = await send(`${this.#url}/health/live`, { method: 'GET', signal: AbortSignal.timeout(ALIVE_MS) })
@@ -101,8 +106,8 @@ export class Connection {
       ...(signal !== undefined && { signal }),
     }
     for (let left = mayRepeat(method, body) ? retries : 0; ; left--) {
-      const received = await send(`${this.#url}/api/v1/orchestration${path}`, sent).catch((error: unknown) =>
-        this.#refuse(error, signal),
+      const received = await send(`${this.#url}${path.startsWith('/auth/') ? '' : '/api/v1/orchestration'}${path}`, sent).catch(
+        (error: unknown) => this.#refuse(error, signal),
       )
       const { status } = received
       if (status >= 200 && status < 300) return received

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { errorDetail } from './error-schema.ts'
 import { scheduleDefinition } from './schedule.ts'
 import { sensorDefinition } from './sensor.ts'
+import { serverSettings } from './server-settings.ts'
 
 /** Words joined by `/`, e.g. `mart/revenue`: readable in a path, a URL and a selection without escaping. */
 export const assetKeyPattern = /^[A-Za-z0-9_][A-Za-z0-9_.-]*(?:\/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$/
@@ -90,6 +91,8 @@ export const projectManifest = z.object({
   /** Attempts at a time on all queues together, if the project limits them. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
   timing: timing.default({}),
+  /** Who may call the server, and how much it takes on. */
+  server: serverSettings.default({ oidc: [], limits: {} }),
   schedules: z.array(scheduleDefinition).max(100_000).default([]),
   sensors: z.array(sensorDefinition).max(100_000).default([]),
   /** Files besides modules that belong to its code: paths, folders and globs, relative to the project folder. */

@@ -15,6 +15,8 @@ interface ReadinessOptions {
   readonly orchestrator: Orchestrator
   readonly lease: HeldLease
   readonly isProjectLoaded: () => boolean
+  /** True if the store has not answered others for a while. */
+  readonly isStoreSilent: () => boolean
   readonly isDraining: () => boolean
 }
 
@@ -28,13 +30,13 @@ export class Readiness {
   }
 
   async unready(): Promise<readonly string[]> {
-    const { orchestrator, lease, isProjectLoaded, isDraining } = this.#options
+    const { orchestrator, lease, isProjectLoaded, isStoreSilent, isDraining } = this.#options
     const [isLeader, storeAnswers] = await Promise.all([leads(lease).catch(() => false), this.#storeAnswers()])
     return [
       isDraining() && 'it is stopping',
       !isLeader && 'another process leads this project',
       orchestrator.phase !== 'leading' && 'the state of the project cannot be written',
-      !storeAnswers && 'the storage does not answer',
+      (!storeAnswers || isStoreSilent()) && 'the storage does not answer',
       !isProjectLoaded() && 'the project is not loaded',
     ].filter((reason) => reason !== false)
   }

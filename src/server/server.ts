@@ -1,12 +1,8 @@
-import type { Hono } from 'hono'
 import { RefusedCalls } from '../api/access/refused-calls.ts'
-import { localApp } from '../api/app.ts'
+import { type AppOptions, localApp, routesOf } from '../api/app.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
-import { routeOf } from '../api/probes/route-templates.ts'
-import { logged, problemResponse } from '../api/problem.ts'
-import { ApiTokens } from '../api/tokens/api-tokens.ts'
-import { tokenAccess } from '../api/tokens/token-access.ts'
+import type { Route } from '../api/routing/route.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
@@ -18,13 +14,13 @@ import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.ta
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
 import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
-import { checkLeads, leads, lostLead } from '../engine/ledger/leading.ts'
-import { ServoError } from '../lib/error.ts'
+import { checkLeads, leads } from '../engine/ledger/leading.ts'
 import { newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
-import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
+import { Answering } from './answering.ts'
 import type { Components } from './components.ts'
+import { FrontDoor, type Reach } from './front-door.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
@@ -40,6 +36,7 @@ import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
 import { Readiness } from './readiness.ts'
+import { WatchedStore } from './watched-store.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
@@ -64,6 +61,8 @@ export interface ServerOptions
   readonly settings?: () => OrchestratorSettings
   /** The environment of the process, in which the secrets of sensors are. */
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Where it is reached from; this machine alone if absent. */
+  readonly reach?: Reach
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
   /** What is counted here; the process may have added what it knows of itself. */
@@ -77,8 +76,8 @@ export interface Changed {
   readonly sensors: number
 }
 
-/** Names that a server on one machine goes by. */
-const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
+/** A store that owes an answer for so long is down. Longer than a process is ever too busy to hear it. */
+const SILENT_MS = 2_000
 
 /**
  * A server without the machine it runs on: the leader, the workspace that answers questions and takes commands, and the routes
@@ -94,24 +93,25 @@ export class Server {
   readonly hooks: Hooks
   /** Calls that were refused: how often, and why. */
   readonly refused: RefusedCalls
+  /** Who gets in. */
+  readonly door: FrontDoor
+  /** Every route that it answers. */
+  readonly routes: readonly Route[]
   readonly #components: Components
-  readonly #lease: HeldLease
   readonly #workers: HeldWorkers
   readonly #remoteWorkers: RemoteWorkers
-  readonly #app: Hono
+  readonly #answering: Answering
   readonly #automation: boolean
-  readonly #onTrouble: ServerOptions['onTrouble']
   readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
   readonly #metrics: ServerMetrics
-  #answering = 0
-  #isLeaving = false
   #isProjectLoaded = false
   #isDraining = false
   #url: string | undefined
 
   private constructor(parts: {
     options: ServerOptions
+    watched: WatchedStore
     orchestrator: Orchestrator
     feed: Feed
     workers: HeldWorkers
@@ -123,13 +123,13 @@ export class Server {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
     this.#automation = parts.options.automation ?? false
-    this.#lease = lease
     this.#workers = parts.workers
     this.orchestrator = parts.orchestrator
     this.feed = parts.feed
     this.sensors = parts.sensors
     this.#retention = parts.retention
     this.#metrics = parts.metrics
+    const { watched } = parts
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components
     // A command that leads for a while is over before a disk is full.
@@ -140,7 +140,6 @@ export class Server {
     const { logs, remote } = parts.orchestrator
     const known = knowledgeOf(components, parts.orchestrator)
     const { environment = {}, onTrouble } = parts.options
-    this.#onTrouble = onTrouble
     components.onStoreTrouble?.((error) => onTrouble?.(error))
     this.refused = new RefusedCalls(components.clock, (error) => onTrouble?.(error))
     this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
@@ -160,26 +159,36 @@ export class Server {
       orchestrator: this.orchestrator,
       lease,
       isProjectLoaded: () => this.#isProjectLoaded,
+      isStoreSilent: () => watched.silentMs >= SILENT_MS,
       isDraining: () => this.#isDraining,
     })
-    const tokens = new ApiTokens(components)
-    this.#app = localApp({
+    this.door = new FrontDoor({ components, secrets, reach: parts.options.reach ?? {}, onTrouble })
+    const { access, tokens, limits, login, own, reach } = this.door
+    const options: AppOptions = {
       ...this.api,
-      access: tokenAccess(secrets.api_token, tokens),
+      access,
       tokens,
+      limits,
+      login,
       refused: this.refused,
       instance,
-      hosts: LOOPBACK,
+      own: () => own,
+      proxies: () => reach.proxies,
       onTrouble,
       ...(onHandOver !== undefined && { handOver: onHandOver }),
       workers: this.#remoteWorkers.routes,
       hooks: hookRoutes(this.hooks),
       probes: probeRoutes({ unready: () => readiness.unready(), metrics: () => this.#metrics.registry.text() }),
-    })
+    }
+    this.routes = routesOf(options)
+    const { orchestrator, metrics } = parts
+    const { clock } = components
+    this.#answering = new Answering({ app: localApp(options), clock, store: watched, orchestrator, lease, metrics, onTrouble })
   }
 
   static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
-    const components = { ...asked.components, store: metrics.counting(asked.components.store) }
+    const watched = new WatchedStore(metrics.counting(asked.components.store), () => asked.components.clock.monotonic())
+    const components = { ...asked.components, store: watched.store }
     const options = { ...asked, components }
     const { post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
     const rows = () => orchestrator.readable.state
@@ -248,34 +257,12 @@ export class Server {
       },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
+    return new Server({ options, watched, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
-  readonly fetch = async (request: Request, env?: object): Promise<Response> => {
-    const answer = await this.#answer(request, env)
-    this.#metrics.answered(request.method, routeOf(request), answer.status)
-    return answer
-  }
-
-  async #answer(request: Request, env: object | undefined): Promise<Response> {
-    if (this.#isLeaving) return problemResponse(leaving())
-    this.#answering += 1
-    try {
-      const answer = await this.#app.fetch(request, env)
-      const { pathname } = new URL(request.url)
-      // Memory is ahead of the ledger. A command has waited until its facts are durable; a question waits until its answer is.
-      if (request.method === 'GET' && pathname.startsWith('/api/')) await this.orchestrator.durable()
-      // Whether this process leads is part of that answer.
-      if (pathname === '/health/ready' || (await leads(this.#lease))) return answer
-      return problemResponse(/^\/(?:hooks|pubsub)\//.test(pathname) ? elsewhere() : lostLead(this.#lease))
-    } catch (error) {
-      const trouble = logged(request, error)
-      if (trouble !== undefined) this.#onTrouble?.(trouble)
-      return problemResponse(error)
-    } finally {
-      this.#answering -= 1
-    }
+  get fetch(): Answering['fetch'] {
+    return this.#answering.fetch
   }
 
   /**
@@ -291,9 +278,7 @@ export class Server {
 
   /** Refuses new requests, and waits a short while until the others are answered. */
   async leave(graceMs: number): Promise<void> {
-    this.#isLeaving = true
-    const { clock } = this.#components
-    for (const began = clock.monotonic(); this.#answering > 0 && clock.monotonic() - began < graceMs; ) await clock.sleep(5)
+    await this.#answering.leave(graceMs)
   }
 
   /** Remote workers reach this server at this address from now on. */
@@ -310,6 +295,7 @@ export class Server {
     const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
     const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
+    this.door.use(manifest.server)
     this.#isProjectLoaded = true
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
@@ -339,12 +325,3 @@ function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () =
   const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
   return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
 }
-
-/** Senders of messages may never try again after a 4xx. */
-const elsewhere = (): ServoError =>
-  new ServoError('unavailable', 'deposed', 'another process leads this workspace', {
-    hint: 'Send the message again. If it was accepted, it is recognized.',
-  })
-
-const leaving = (): ServoError =>
-  new ServoError('unavailable', 'closed', 'this server is shutting down', { hint: 'Nothing was done. Try again.' })

@@ -1,7 +1,7 @@
 import { NO_ACCESS } from '../api/access/access.ts'
 import { type AppOptions, localApp } from '../api/app.ts'
-import type { PushKeys } from '../api/hooks/google-keys.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
+import type { PublicKeys } from '../api/keys/fetched-keys.ts'
 import type { Delivery, DeliveryAnswer } from '../contract/delivery.ts'
 import type { SensorDefinitionInput } from '../contract/sensor.ts'
 import { SensorDefined } from '../domain/sensors/sensor-defined.event.ts'
@@ -35,7 +35,7 @@ export class HookBench {
   })
   readonly #sensors = new SensorBench()
 
-  constructor(keys?: PushKeys) {
+  constructor(keys?: PublicKeys) {
     const mintId = ulidSource(() => this.clock.now(), seededBytes(7))
     const nothing = async () => Promise.reject(new Error('hooks neither try nor poll'))
     const deliver = (delivery: Delivery) => {
@@ -59,7 +59,7 @@ export class HookBench {
     )
     const unused = {} as AppOptions
     const hooks = hookRoutes(this.hooks)
-    this.app = localApp({ ...unused, access: NO_ACCESS, hosts: ['127.0.0.1'], instance: 'one', hooks })
+    this.app = localApp({ ...unused, access: NO_ACCESS, own: () => ({ hosts: ['127.0.0.1'] }), instance: 'one', hooks })
   }
 
   define(config: Config, id = 'inbox'): this {

@@ -11,6 +11,7 @@ export const callRefusals = [
   'forbidden',
   'wrong_attempt',
   'wrong_workspace',
+  'too_many_requests',
 ] as const
 export type CallRefusal = (typeof callRefusals)[number]
 
@@ -19,7 +20,7 @@ const TELL_EVERY_MS = MINUTE_MS
 
 interface Untold {
   calls: number
-  /** Method and path of the last one, as the route declares it. */
+  /** Method and path of the last one, as the route declares it, and the address from which it came. */
   last: string
 }
 
@@ -43,12 +44,12 @@ export class RefusedCalls {
   }
 
   /** Call for every error with which a call ended; those that are no refusals are left alone. */
-  readonly notice = (error: unknown, route: string): void => {
+  readonly notice = (error: unknown, route: string, address = ''): void => {
     const reason = isServoError(error) ? callRefusals.find((each) => each === error.code) : undefined
     if (reason === undefined) return
     this.#counts.set(reason, (this.#counts.get(reason) ?? 0) + 1)
     const { calls } = this.#untold.get(reason) ?? { calls: 0 }
-    this.#untold.set(reason, { calls: calls + 1, last: route })
+    this.#untold.set(reason, { calls: calls + 1, last: address === '' ? route : `${route} from ${address}` })
     if (!this.#waiting.has(reason)) this.#tellOf(reason)
   }
 

@@ -1,6 +1,6 @@
-/** What the bearer of a token is. */
-export const roles = ['viewer', 'operator', 'admin', 'worker'] as const
-export type Role = (typeof roles)[number]
+import { type Role, roles } from '../../contract/roles.ts'
+
+export { type Role, roles }
 
 /** The roles that each role includes. A worker takes work and nothing else: it may run on a machine that nobody looks after. */
 const includes: Readonly<Record<Role, readonly Role[]>> = {

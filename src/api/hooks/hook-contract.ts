@@ -1,7 +1,7 @@
 import type { Deliveries } from '../../contract/delivery.ts'
 import type { SensorSource } from '../../contract/sensor.ts'
 import type { Scope } from '../../engine/paths.ts'
-import type { PushKeys } from './google-keys.ts'
+import type { PublicKeys } from '../keys/fetched-keys.ts'
 import type { RefusalReason } from './refusals.ts'
 
 /** A sensor that others send messages to. */
@@ -15,7 +15,7 @@ export interface HookedSensor<T extends 'webhook' | 'pubsub'> {
 export interface HooksApi {
   readonly scope: Scope
   /** The keys by which pushes of Pub/Sub are verified. */
-  readonly keys: PushKeys
+  readonly keys: PublicKeys
   /** Several sensors may have the same path; each gets what is sent there. Removed ones are not among them. */
   sensorsAt(path: string): readonly HookedSensor<'webhook'>[]
   /** By its name or its id. */

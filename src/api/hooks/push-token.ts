@@ -1,6 +1,6 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose'
 import { MINUTE_MS } from '../../lib/time.ts'
-import type { PushKeys } from './google-keys.ts'
+import type { PublicKeys } from '../keys/fetched-keys.ts'
 import { type RefusalReason, refused } from './refusals.ts'
 
 /** For the clocks of both machines to differ. */
@@ -10,7 +10,7 @@ const ISSUERS = ['https://accounts.google.com', 'accounts.google.com']
 const MAX_LENGTH = 4_096
 
 export interface PushTokenCheck {
-  readonly keys: PushKeys
+  readonly keys: PublicKeys
   readonly now: number
   /** Any of them counts. */
   readonly audiences: readonly string[]
@@ -34,7 +34,7 @@ async function claimsOf(
   { keys, now, audiences }: Pick<PushTokenCheck, 'keys' | 'now' | 'audiences'>,
 ): Promise<JWTPayload> {
   const kid = kidOf(token)
-  const key = kid === undefined ? undefined : await keys.keyOf(kid)
+  const { key } = (kid === undefined ? undefined : await keys.keyOf(kid)) ?? {}
   if (key === undefined) throw badToken('bad_token', 'the token is not signed by a key of Google')
   try {
     const { payload } = await jwtVerify(token, key, {

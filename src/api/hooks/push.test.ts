@@ -11,7 +11,7 @@ import {
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { HookBench } from '../../testing/hook-bench.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
-import { GoogleKeys } from './google-keys.ts'
+import { googleKeys } from './google-keys.ts'
 
 const PATH = '/pubsub/acme/analytics/inbox'
 const ACCOUNT = 'pusher@shop.iam.gserviceaccount.com'
@@ -55,7 +55,7 @@ async function open(
   settings: { audience?: string | null; service_account?: string; certs?: Awaited<ReturnType<typeof certs>> } = {},
 ) {
   const { audience = 'orders', certs: from = await certs(), ...config } = settings
-  const keys = new GoogleKeys({
+  const keys = googleKeys({
     clock: { now: () => bench.clock.now() },
     url: from.url,
     onTrouble: (error) => bench.troubles.push(error),
@@ -259,7 +259,7 @@ describe("[A50] Google's keys", () => {
   test('count for a day longer while they cannot be fetched anew', async () => {
     const from = await certs()
     const clock = new VirtualClock()
-    const keys = new GoogleKeys({ clock, url: from.url })
+    const keys = googleKeys({ clock, url: from.url })
     await keys.keyOf('k1')
     from.status = 503
     clock.jump(3_600_000 + 86_400_000)

@@ -18,7 +18,7 @@ const options: AppOptions = {
   retention: nothing,
   tokens: nothing,
   access: machineAccess('secret'),
-  hosts: ['localhost'],
+  own: () => ({ hosts: ['localhost'] }),
   instance: 'one',
   // Its services answer next to nothing.
   checksAnswers: false,

@@ -1,17 +1,24 @@
 import type { Server } from 'node:http'
 import { connect } from 'node:net'
 import { serve } from '@hono/node-server'
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { dispatchId, queueSafeId } from '../../domain/dispatch/dispatch-ids.ts'
 import { sha256Bytes } from '../../lib/hash.ts'
 import { HOUR_MS } from '../../lib/time.ts'
+import { otherProofs, proofOf } from '../../testing/other-proofs.ts'
+import { pathTricks } from '../../testing/path-tricks.ts'
 import { seededBytes } from '../../testing/seeded-bytes.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { RefusedCalls } from '../access/refused-calls.ts'
 import { type Role, roles } from '../access/roles.ts'
 import { type AppOptions, localApp, routesOf } from '../app.ts'
 import { hookRoutes } from '../hooks/hook-routes.ts'
+import { LoginLinks } from '../login/login-links.ts'
+import { loginRoutes } from '../login/login-routes.ts'
+import { CSRF_HEADER, Sessions } from '../login/sessions.ts'
+import { OidcTokens } from '../oidc/oidc-tokens.ts'
+import { probeRoutes } from '../probes/probe-routes.ts'
 import type { Problem } from '../problem.ts'
 import { TaskTokens } from '../task-tokens.ts'
 import { ApiTokens } from '../tokens/api-tokens.ts'
@@ -23,6 +30,10 @@ import { BASE, type Need, type Route } from './route.ts'
 const entries: Readonly<Record<Need, string>> = {
   nothing: `
     GET /health/live
+    GET /health/ready
+    GET /login
+    POST /auth/login
+    POST /auth/logout
     GET /api/v1/openapi.json
     GET /api/v1/docs`,
   signature: `
@@ -35,6 +46,9 @@ const entries: Readonly<Record<Need, string>> = {
     POST ~/tasks/:task_id/completed`,
   worker: 'POST ~/workers/claim',
   viewer: `
+    GET /metrics
+    GET /auth/me
+    POST /auth/links
     GET ~/runs
     POST ~/runs/preview
     GET ~/runs/:run_id
@@ -121,6 +135,9 @@ const store = memoryStore()
 const hasty = { now: () => clock.now(), monotonic: () => (seconds += 1_000), sleep: async () => undefined, after: clock.after }
 let seconds = 0
 const tokens = new ApiTokens({ store, scope, clock: hasty, random: seededBytes(1) })
+const oidc = new OidcTokens({ clock })
+const sessions = new Sessions({ secret: 'a secret of the machine', clock, random: seededBytes(3), tokens, oidc })
+const access = tokenAccess('token-of-the-machine', tokens, { oidc, sessions })
 /** What the services behind the routes were asked. */
 const asked: unknown[][] = []
 /** A service that answers everything, and is never there for a caller who was refused. */
@@ -147,9 +164,11 @@ const options: AppOptions = {
   whys: service('whys'),
   retention: service('retention'),
   tokens: service('tokens'),
-  access: tokenAccess('token-of-the-machine', tokens),
+  access,
+  login: loginRoutes({ access, sessions, links: new LoginLinks(clock, seededBytes(4)), clock }),
+  probes: probeRoutes({ unready: async () => [], metrics: () => '' }),
   refused,
-  hosts: ['localhost', '127.0.0.1'],
+  own: () => ({ hosts: ['localhost', '127.0.0.1'] }),
   instance: 'one',
   // The services answer anything.
   checksAnswers: false,
@@ -172,7 +191,7 @@ async function call(method: string, path: string, token?: string, more: Record<s
   const headers = { host: 'localhost', 'content-type': 'application/json', ...more }
   const response = await app.request(`http://localhost${path.replace('/why/:kind', '/why/run').replace(/:\w+/g, 'x')}`, {
     method,
-    headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+    headers: { ...headers, ...proofOf(token) },
     ...(method !== 'GET' && method !== 'HEAD' && { body: BODY }),
   })
   const text = await response.text()
@@ -190,7 +209,16 @@ const strangers: Readonly<Record<string, string>> = {
   revoked: 'token_revoked',
   'other tenant': 'unauthenticated',
   'task token': 'unauthenticated',
+  'expired OIDC': 'token_expired',
+  'OIDC of another issuer': 'unauthenticated',
+  'OIDC for another audience': 'unauthenticated',
+  'forged cookie': 'unauthenticated',
+  'cookie of a revoked token': 'token_revoked',
+  'cookie of an expired token': 'token_expired',
+  'cookie that was ended': 'unauthenticated',
 }
+let closeIssuers = (): void => undefined
+afterAll(() => closeIssuers())
 beforeAll(async () => {
   const make = async (name: string, role: Role, expires_at?: string) =>
     await tokens.create({ name, role, ...(expires_at !== undefined && { expires_at }) }, 'ana')
@@ -205,6 +233,9 @@ beforeAll(async () => {
   given['other tenant'] = (await new ApiTokens(other).create({ name: 'theirs', role: 'admin' }, 'eve')).token
   const grant = { ...scope, run_id: 'r', task_key: 't', attempt: 1, attempt_id: 'a' }
   given['task token'] = taskTokens.mint(grant).token
+  const { proofs, close } = await otherProofs(given, { now: clock.now(), tokens, oidc, sessions, access })
+  Object.assign(given, proofs)
+  closeIssuers = close
   await clock.advance(HOUR_MS / 2)
 })
 
@@ -228,10 +259,28 @@ describe.each(needing(isRole))('[U2] %s', (_, { method, path, needs }) => {
     expect(await call(method, path, given[who])).toMatchObject({ status: 401, code, asked: [] })
   })
 
-  test.each(roles)('is for %s or not', async (role) => {
-    const { status, code, asked: heard } = await call(method, path, given[role])
-    if (isRole(needs) && may[needs].includes(role)) expect([401, 403, 404, 405]).not.toContain(status)
-    else expect([status, code, heard]).toEqual([403, 'not_permitted', []])
+  test.each(roles)('is for %s or not, by an API token, a token of an issuer, or a cookie of either', async (role) => {
+    for (const who of [role, `OIDC ${role}`, `cookie ${role}`, `cookie of OIDC ${role}`]) {
+      const { status, code, asked: heard } = await call(method, path, given[who])
+      if (isRole(needs) && may[needs].includes(role)) expect([who, [401, 403, 404, 405].includes(status)]).toEqual([who, false])
+      else expect([who, status, code, heard]).toEqual([who, 403, 'not_permitted', []])
+    }
+  })
+
+  test('takes no cookie that a page of another site could have sent', async () => {
+    const cookie = given['cookie admin']?.trim() ?? ''
+    const own = { cookie, origin: 'http://localhost' }
+    const forged: Record<string, string>[] = [
+      { ...own, origin: 'https://evil.example', [CSRF_HEADER]: '1' },
+      { ...own, origin: 'http://localhost:9999', [CSRF_HEADER]: '1' },
+      { ...own, 'sec-fetch-site': 'same-site', [CSRF_HEADER]: '1' },
+      { ...own, 'sec-fetch-site': 'cross-site', [CSRF_HEADER]: '1' },
+      ...(method === 'GET' ? [] : [{ cookie }, own, { cookie, [CSRF_HEADER]: '1' }]),
+    ]
+    for (const headers of forged) {
+      const { status, code, asked: heard } = await call(method, path, undefined, headers)
+      expect([status, code, heard]).toEqual([403, 'forbidden', []])
+    }
   })
 
   test('looks at nothing of a request before its caller is known', async () => {
@@ -248,7 +297,8 @@ test('[U2] many calls of those who may reach the service, so that it is not some
 })
 
 describe.each(needing((need) => need === 'task_token'))('[U2] %s', (_, { method, path }) => {
-  test.each([...roles, ...Object.keys(strangers), 'machine'])('refuses %s', async (who) => {
+  const others = roles.flatMap((role) => [`OIDC ${role}`, `cookie ${role}`])
+  test.each([...roles, ...others, ...Object.keys(strangers), 'machine'])('refuses %s', async (who) => {
     const token = who === 'machine' ? 'token-of-the-machine' : given[who]
     const { status, asked: heard } = await call(method, path, token)
     // The token of an attempt is genuine, but the path names another.
@@ -334,41 +384,8 @@ describe('[U1] tricks with paths, over a connection', () => {
   }
 
   const target = `${BASE}/automation/pause`
-  const tricks = [
-    `/${target}`,
-    target.replace('/v1', '//v1'),
-    `${target}/`,
-    `${target}//`,
-    target.toUpperCase(),
-    target.replace('automation', 'Automation'),
-    target.replace('/automation', '/./automation'),
-    target.replace('/automation', '/x/../automation'),
-    target.replace('/automation', '/%2e/automation'),
-    target.replace('/automation', '/x/%2e%2e/automation'),
-    target.replace('/automation', '%2Fautomation'),
-    target.replace('/automation', '%5Cautomation'),
-    target.replaceAll('/', '\\'),
-    target.replace('/api', '/%61pi'),
-    target.replace('/automation', '/automation%00'),
-    `${target};x=1`,
-    `${target}%20`,
-    `/health/live/../..${target}`,
-    `/health/live${target}`,
-    `/hooks/acme/analytics/../../..${target}`,
-    `/hooks/acme/analytics/..%2f..%2f..${target.replaceAll('/', '%2f')}`,
-    `/pubsub/acme/analytics/%2e%2e/%2e%2e/%2e%2e${target}`,
-    `http://localhost${target}`,
-    `http://evil.example${target}`,
-    `${target}#x`,
-    `${target}?x=1#/health/live`,
-    '/',
-    '/api',
-    '/api/v1/orchestration',
-    '/%',
-    '*',
-  ]
 
-  test.each(tricks)('%s lets in nobody who may not call the path that it stands for', async (path) => {
+  test.each(pathTricks(target))('%s lets in nobody who may not call the path that it stands for', async (path) => {
     for (const [method, token] of [
       ['POST', undefined],
       ['POST', given['viewer']],

@@ -45,6 +45,8 @@ export interface Route extends Described {
   readonly needs: Need
   /** The status of an answer, the usual one first. */
   readonly statuses: readonly [number, ...number[]]
+  /** True if it may wait for long, until there is something to answer. */
+  readonly waits: boolean
   /** Answers a request for this route: first who calls, then what is asked. */
   readonly serve: (c: Context, access: Access, options: ServeOptions) => Promise<Response>
 }
@@ -79,6 +81,8 @@ interface Declaration<P extends string, Q, B, By, A extends Answer> extends Desc
   readonly answer: A
   /** 200 if absent. */
   readonly statuses?: readonly [number, ...number[]]
+  /** True if it may wait for long, until there is something to answer; absent if not. */
+  readonly waits?: boolean
   /** Returns what the answer is made of. */
   readonly handle: (asked: Admitted<P, Q, B, By>) => Handled<A> | Promise<Handled<A>>
 }
@@ -111,7 +115,20 @@ function declared<P extends string, Q, B, By, A extends Answer>(
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
-  const { method, operation, summary, path, query, body, example, problems, isTagged, statuses = [200], handle } = declaration
+  const {
+    method,
+    operation,
+    summary,
+    path,
+    query,
+    body,
+    example,
+    problems,
+    isTagged,
+    statuses = [200],
+    waits = false,
+    handle,
+  } = declaration
   return {
     method,
     operation,
@@ -125,6 +142,7 @@ function declared<P extends string, Q, B, By, A extends Answer>(
     problems,
     isTagged,
     statuses,
+    waits,
     async serve(c, access, { checksAnswers }) {
       const request = c.req.raw
       // The router has matched the path, so that all its parts are there; what has a schema has its type, and nobody asks for the rest.

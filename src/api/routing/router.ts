@@ -1,6 +1,8 @@
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { ServoError } from '../../lib/error.ts'
 import { type Access, NO_ACCESS } from '../access/access.ts'
+import { connectionOf } from '../access/connection.ts'
+import type { RequestLimits, Weight } from '../limits/limits.ts'
 import { problemResponse } from '../problem.ts'
 import type { Route } from './route.ts'
 
@@ -18,26 +20,42 @@ export interface RouterOptions {
   /** Nobody gets in if absent. */
   readonly access?: Access
   /** Called with the error of a call that failed, and the method and path that its route declares. */
-  readonly onFailed?: (error: unknown, route: string) => void
+  readonly onFailed?: (error: unknown, route: string, request: Request) => void
+  /** How much is taken on at a time; anything if absent. */
+  readonly limits?: RequestLimits | undefined
   /** True if each answer is compared with its schema before it is sent, as in tests. */
   readonly checksAnswers?: boolean | undefined
 }
+
+/** Answers of these kinds are sent bit by bit. */
+const STREAMS = ['application/x-ndjson', 'text/event-stream']
 
 /** Adds declared routes, the only kind there is. Other methods of their paths are refused with the ones that exist. */
 export function addRoutes(
   app: Hono,
   routes: readonly Route[],
-  { access = NO_ACCESS, onFailed, checksAnswers = inTests() }: RouterOptions = {},
+  { access = NO_ACCESS, onFailed, limits, checksAnswers = inTests() }: RouterOptions = {},
 ): void {
-  for (const { method, path, serve } of routes)
+  const admitting = limits?.limited(access) ?? access
+  for (const each of routes) {
+    const { method, path, serve, needs } = each
+    const weight = weightOf(each)
     app.on(method, path, async (c) => {
+      let leave: (() => void) | undefined
       try {
-        return await serve(c, access, { checksAnswers })
+        if (needs === 'nothing' && weight !== 'nothing') limits?.open(c.req.raw)
+        leave = limits?.enter(weight)
+        const answered = await serve(c, admitting, { checksAnswers })
+        if (limits !== undefined && isStream(answered)) await countStream(limits, c, answered)
+        return answered
       } catch (error) {
-        onFailed?.(error, `${method} ${path}`)
+        onFailed?.(error, `${method} ${path}`, c.req.raw)
         throw error
+      } finally {
+        leave?.()
       }
     })
+  }
   const patterns = routes.map(({ method, path }) => ({ method, pattern: patternOf(path) }))
   // After all of them: `GET /schedules/catchup` is a schedule of this name, although the path itself takes only POST.
   for (const path of new Set(routes.map((each) => each.path)))
@@ -45,6 +63,20 @@ export function addRoutes(
       const there = patterns.filter(({ pattern }) => pattern.test(c.req.path)).map(({ method }) => method)
       return notAllowed(c.req.method, [...new Set(there)])
     })
+}
+
+/** Whether a server is there must be answered however much it has to do. */
+const weightOf = ({ path, waits }: Route): Weight => (path.startsWith('/health/') ? 'nothing' : waits ? 'wait' : 'request')
+
+const isStream = ({ headers }: Response): boolean => STREAMS.includes(headers.get('content-type') ?? '')
+
+async function countStream(limits: RequestLimits, c: Context, { body }: Response): Promise<void> {
+  try {
+    limits.stream(connectionOf(c).outgoing)
+  } catch (error) {
+    await body?.cancel()
+    throw error
+  }
 }
 
 /** A router of these routes alone. */

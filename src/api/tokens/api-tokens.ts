@@ -6,7 +6,7 @@ import { sha256, sha256Bytes } from '../../lib/hash.ts'
 import { DAY_MS, toIso } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
-import { type Caller, unauthenticated } from '../access/access.ts'
+import { type KnownCaller, unauthenticated } from '../access/access.ts'
 import type { ListedToken, NewToken, NewTokenBody, Revocation, TokenRecord, TokensApi } from './token-contract.ts'
 import { isTokenId, TokenFiles, type TokenNames } from './token-files.ts'
 
@@ -92,18 +92,32 @@ export class ApiTokens implements TokensApi {
   }
 
   /** The bearer of this token. Throws if it does not count, or if that cannot be found out. */
-  async bearer(token: string): Promise<Caller> {
+  async bearer(token: string): Promise<KnownCaller> {
     const [, key, secret = ''] = FORM.exec(token) ?? []
     if (key === undefined) throw unknownToken()
-    const id = `tok_${key}`
+    return await this.#bearerOf(`tok_${key}`, (record) => isSecretOf(record, secret))
+  }
+
+  /** The bearer of the token with this id, who has shown it before. Throws as above. */
+  async recall(id: string): Promise<KnownCaller> {
+    return await this.#bearerOf(id, () => true)
+  }
+
+  /** True if there is a token that counts. */
+  async hasActive(): Promise<boolean> {
+    return (await this.list()).some(({ status }) => status === 'active')
+  }
+
+  async #bearerOf(id: string, isProven: (record: TokenRecord) => boolean): Promise<KnownCaller> {
     const recent = await this.#recentNames()
+    this.#refreshSoon()
     // One that is not among them may have been made since, by another process.
     const names = recent?.made.has(id) ? recent : await this.#newerNames()
     const record = names.made.has(id) ? await this.#record(id) : undefined
-    if (record === undefined || !this.#isOurs(record) || !isSecretOf(record, secret)) throw unknownToken()
+    if (record === undefined || !this.#isOurs(record) || !isProven(record)) throw unknownToken()
     if (names.revoked.has(id)) throw tokenRevoked(record)
     if (this.#isExpired(record)) throw tokenExpired(record)
-    return { name: `${record.name} (${id})`, role: record.role }
+    return { name: `${record.name} (${id})`, role: record.role, credential: { kind: 'token', id } }
   }
 
   async #record(id: string): Promise<TokenRecord | undefined> {
@@ -128,6 +142,14 @@ export class ApiTokens implements TokensApi {
   async #recentNames(): Promise<TokenNames | undefined> {
     const isFresh = this.#last !== undefined && this.#options.clock.monotonic() - this.#last.at < FRESH_MS
     return isFresh ? await this.#last?.names : undefined
+  }
+
+  /** Looks again before the last listing is too old, so that those who come all the time never wait for one. */
+  #refreshSoon(): void {
+    if (this.#last === undefined || this.#next !== undefined || this.#options.clock.monotonic() - this.#last.at < PAUSE_MS)
+      return
+    // Whoever needs it asks again, and hears of it.
+    this.#newerNames().catch(() => undefined)
   }
 
   /** A listing that begins from now on. All who want one share it, and it waits until the one before is a moment old. */

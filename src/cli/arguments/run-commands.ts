@@ -3,12 +3,17 @@ import { between, examples, keyedBy, oneOfOption, projectCommand, serverCommand,
 
 const DETACH = 'print the id of the run and exit; the server carries on with it'
 
+const HOST = 'address to listen on; others than loopback need a token or OIDC, and SERVO_PUBLIC_URL (default: 127.0.0.1)'
+const PROXY = 'address or network of a proxy whose X-Forwarded-* headers count; may be repeated'
+
 /** The commands that run assets, and those about runs. */
 export function runCommands(program: Command): void {
   program.commandsGroup('Run assets:')
 
   projectCommand(program, 'dev', 'run the server of the project here; reload code when you save it')
     .option('--port <number>', 'port of the server (default: 4400, or any free port)')
+    .option('--host <address>', HOST)
+    .option('--trusted-proxy <network>', PROXY, several)
     .option('--concurrency <number>', 'how many tasks run at a time')
     .option('--run <selection>', 'run this once the server is up; may be repeated', several)
     .option('--no-automation', 'do not run schedules and sensors')
@@ -24,6 +29,8 @@ export function runCommands(program: Command): void {
 
   projectCommand(program, 'start', 'run the server of the project for good: with a log, and without watching code')
     .option('--port <number>', 'port of the server (default: 4400)')
+    .option('--host <address>', HOST)
+    .option('--trusted-proxy <network>', PROXY, several)
     .option('--concurrency <number>', 'how many tasks run at a time')
     .option('--no-automation', 'do not run schedules and sensors')
     .option('--drain <seconds>', 'how long running tasks may go on after SIGTERM (default: 25)')

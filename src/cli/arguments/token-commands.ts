@@ -5,6 +5,10 @@ import { examples, oneOfOption, serverCommand } from './command-parts.ts'
 export function tokenCommands(program: Command): void {
   program.commandsGroup('Let others in:')
 
+  serverCommand(program, 'login', 'print a link that signs a browser in, once, as you')
+    .addHelpText('after', examples('open "$(servo login)"'))
+    .action(async (flags) => (await import('../commands/access/login.ts')).loginCommand(flags))
+
   const tokens = program.command('tokens').description('make tokens for the API, list them, revoke them').helpCommand(false)
   const commands = () => import('../commands/access/tokens.ts')
 

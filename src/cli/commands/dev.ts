@@ -10,6 +10,8 @@ export interface DevFlags extends ProjectFlags {
   run?: string[]
   /** False with --no-automation. */
   automation?: boolean
+  host?: string
+  trustedProxy?: string[]
 }
 
 /** Runs the server of the project on this machine until Ctrl-C, and loads the project again whenever its code is saved. */
@@ -24,5 +26,7 @@ export async function devCommand(flags: DevFlags): Promise<void> {
     // The usual port if it is free, otherwise any other, so that two projects can run side by side.
     port: portFlag(flags.port) ?? [DEFAULT_PORT, 0],
     run: flags.run,
+    host: flags.host,
+    trustedProxies: flags.trustedProxy,
   })
 }

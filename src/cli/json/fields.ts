@@ -305,6 +305,7 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'automation status': ['status', 'changed_by', 'changed_at', 'reason', 'is_on', 'outage'],
   'automation pause': SWITCHED,
   'automation resume': SWITCHED,
+  login: ['url', 'expires_at'],
   'tokens create': [...TOKEN, 'token'],
   'tokens list': [...TOKEN, 'revoked_by', 'revoked_at'],
   'tokens revoke': ['token_id', 'revoked_by', 'revoked_at'],

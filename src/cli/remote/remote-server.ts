@@ -1,5 +1,6 @@
 import { ServoClient } from '../../client/client.ts'
 import { ServoError } from '../../lib/error.ts'
+import { isLoopbackName } from '../../lib/safe-url.ts'
 import { badFlag } from '../flags.ts'
 import { note } from '../output.ts'
 
@@ -25,15 +26,13 @@ export function remoteServer({ url, token }: RemoteFlags): ServoClient | undefin
   return new ServoClient({ url: address, token, retries: 0, ifSilent })
 }
 
-const LOOPBACK = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/
-
 function addressOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
     throw badFlag(`invalid value '${text}' for --url`, 'Use the address of a server, such as https://servo.example.')
   if (url.username !== '' || url.password !== '')
     throw badFlag('--url must not have a user or a password', 'Give the token as SERVO_TOKEN or --token.')
-  if (url.protocol === 'http:' && !LOOPBACK.test(url.hostname))
+  if (url.protocol === 'http:' && !isLoopbackName(url.hostname))
     note(`the token is sent unencrypted to ${url.host}; use https if others can listen`)
   return url.href.replace(/\/+$/, '')
 }

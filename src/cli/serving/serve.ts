@@ -2,6 +2,7 @@ import { constants } from 'node:os'
 import { keepHeapSmall } from '../../adapters/system/memory.ts'
 import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
+import type { Binding } from '../../server/machine/listen.ts'
 import { LocalServer } from '../../server/machine/local-server.ts'
 import { fail, warn } from '../output.ts'
 import { componentsOf, currentUser } from '../project.ts'
@@ -9,7 +10,7 @@ import type { DevVoice, PolledSensor, Upcoming } from '../show-dev.ts'
 import { takeLease } from '../take-lease.ts'
 
 /** A server of a project, until a signal ends it. */
-export interface Serving {
+export interface Serving extends Binding {
   readonly projectDir: string
   readonly voice: DevVoice
   /** Loads the project again when its code is saved, and waits for a repair when it does not load. */

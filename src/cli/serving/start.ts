@@ -15,6 +15,8 @@ export interface StartFlags extends ProjectFlags {
   logFormat?: LogFormat
   /** In seconds. */
   drain?: string
+  host?: string
+  trustedProxy?: string[]
 }
 
 /** Together with what follows less than the 30 s after which Kubernetes kills a process. */
@@ -39,6 +41,8 @@ export async function startCommand(flags: StartFlags): Promise<void> {
     automation: flags.automation !== false,
     ...size,
     port,
+    host: flags.host,
+    trustedProxies: flags.trustedProxy,
     drainMs: drain * SECOND_MS,
     cancelMs: CANCEL_MS,
   })

@@ -3,6 +3,7 @@ import { withDeclaration } from '../declaration.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
+import { checkServer, type ServerConfig } from '../server-config.ts'
 import { checkKeep, type Keep } from './keep.ts'
 
 export type StorageConfig =
@@ -65,6 +66,8 @@ export interface Config {
   timing?: Timing
   /** Which stored values are kept, for all assets that do not say it themselves. Default: `'all'`. */
   keep?: Keep | 'all'
+  /** Who may call the server besides holders of API tokens, and how much it takes on at a time. */
+  server?: ServerConfig
   /** Not available yet: Servo refuses projects that use it. */
   alerts?: readonly Alert[]
 }
@@ -128,7 +131,7 @@ export function defineConfig(config: Config): Config {
 
 const isBesideConfig = (storage: StorageConfig): boolean => storage.type === 'local' && /^(\.\/)?\.servo\/?$/.test(storage.dir)
 
-const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'keep', 'alerts']
+const fields = ['project', 'dirs', 'environments', 'pools', 'queues', 'timing', 'keep', 'server', 'alerts']
 
 /** What each of these may be. */
 export const timingBounds: Readonly<Record<keyof Timing, Bounds>> = {
@@ -163,6 +166,7 @@ export function checkedConfig(config: Config): Config {
   for (const [name, queue] of Object.entries(queues)) checkQueue(checkedName(name, 'queue'), queue, refuse)
   checkTiming(timing, refuse)
   checkKeep('the config', config.keep)
+  checkServer(config.server, refuse)
   for (const [name, environment] of Object.entries(environments)) {
     checkedName(name, 'environment')
     if (typeof environment?.storage?.type !== 'string' || typeof environment.queue?.type !== 'string')

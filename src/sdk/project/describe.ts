@@ -14,6 +14,7 @@ import { type Duration, durationMs } from '../duration.ts'
 import { type Upstream, upstream } from '../partitions/mapped.ts'
 import type { AnyPartitions, PartitionData } from '../partitions/partitions.ts'
 import { isRanges } from '../partitions/ranges.ts'
+import { describeServer } from '../server-config.ts'
 import { describeMapping } from './describe-mapping.ts'
 import { describeSchedule, describeSensor } from './describe-triggers.ts'
 
@@ -39,6 +40,7 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     ...(about.config.queues && { queues: { ...about.config.queues } }),
     ...concurrencyOf(about.config),
     ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
+    ...(about.config.server && { server: describeServer(about.config.server) }),
     schedules: sorted
       .filter(({ declaration }) => declaration.kind === 'schedule')
       .map(({ declaration }) => ({ ...describeSchedule(declaration), ...placeOf(declaration, about) })),

@@ -1,8 +1,9 @@
+import type { Server as HttpServer } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
-import { serve } from '@hono/node-server'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { type ProjectManifest, type ProjectProblem, projectManifest } from '../../contract/project-manifest.ts'
+import type { ServerLimits } from '../../contract/server-settings.ts'
 import { LOCAL_QUEUE } from '../../domain/dispatch/queue.ts'
 import { lookOver } from '../../engine/check/look-over.ts'
 import { Paths } from '../../engine/paths.ts'
@@ -23,12 +24,13 @@ import type { OrchestratorSettings } from '../leader/settings.ts'
 import { ServerMetrics } from '../metrics/server-metrics.ts'
 import { type Changed, Server } from '../server.ts'
 import { answeringAgain } from './answer-again.ts'
+import { type Binding, checkReach, isLoopback, LOOPBACK_HOST, listenAt, localUrlOf, reachOf, workerUrlOf } from './listen.ts'
 import { endOrphans } from './orphans.ts'
 import { measureProcess } from './process-metrics.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
 
-export interface LocalServerOptions {
+export interface LocalServerOptions extends Binding {
   readonly projectDir: string
   readonly components: LocalComponents
   /** Held by this process. Closing the server gives it up. */
@@ -94,7 +96,7 @@ const LEAVE_GRACE_MS = 200
 
 type LocalServerState =
   | { readonly kind: 'starting' }
-  | { readonly kind: 'serving'; readonly http: ReturnType<typeof serve>; readonly url: string }
+  | { readonly kind: 'serving'; readonly http: HttpServer; readonly url: string }
   | { readonly kind: 'closing'; readonly done: Promise<void> }
 
 /** Where each state may lead. */
@@ -127,6 +129,7 @@ export class LocalServer {
   /** Reloads that have not ended. */
   #reloading = 0
   #state: LocalServerState = { kind: 'starting' }
+  #limits: ServerLimits = {}
 
   private constructor(options: LocalServerOptions, parts: Parts) {
     this.#options = options
@@ -183,6 +186,7 @@ export class LocalServer {
             onPrinted: options.onPrinted,
           })
         : undefined
+      const reach = reachOf(options, process.env)
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
@@ -194,6 +198,7 @@ export class LocalServer {
         instance,
         workers: pool,
         environment: process.env,
+        reach,
         concurrency: () => size.now,
         settings: () => size.settings,
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),
@@ -205,7 +210,7 @@ export class LocalServer {
       const stopMeasuring = measureProcess(metrics.registry)
       local = new LocalServer(options, { size, pool, evaluations, marker, server, stopMeasuring })
       const loaded = await local.#record(await pool.ready(), began)
-      await local.#listen([options.port].flat())
+      await local.#open()
       if (options.watch) await local.#watcher.add(projectDir)
       void local.#lookOver().catch(() => undefined)
       return { server: local, loaded }
@@ -240,36 +245,31 @@ export class LocalServer {
     this.#state = next
   }
 
-  async #close(http: ReturnType<typeof serve> | undefined, graceMs: number): Promise<void> {
+  async #close(http: HttpServer | undefined, graceMs: number): Promise<void> {
     this.#watcher.close()
     this.#stopMeasuring()
     http?.close()
     // Accepted requests are answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)
-    if (http !== undefined && 'closeAllConnections' in http) http.closeAllConnections()
+    http?.closeAllConnections()
     const closing = this.#server.close()
     await Promise.all([this.#pool.close({ graceMs }), this.#evaluations?.close({ graceMs })])
     await closing
     await this.#options.lease.release()
   }
 
-  /** Listens at the first of these ports that is free. */
-  async #listen([port = 0, ...others]: readonly number[]): Promise<void> {
+  /** Opens the first of its ports that is free. */
+  async #open(): Promise<void> {
+    const { host = LOOPBACK_HOST, port, onTrouble } = this.#options
+    const { door } = this.#server
+    const warning = checkReach(host, door.reach, isLoopback(host) || (await door.knowsCallers()))
+    if (warning !== undefined) onTrouble?.(warning)
     const fetch = answeringAgain(this.#server.fetch, () => (this.#isReloading ? this.#reloaded() : undefined))
-    const listening = await new Promise<{ http: ReturnType<typeof serve>; port: number }>((resolve, reject) => {
-      const http = serve({ fetch, port, hostname: '127.0.0.1' }, (address) => resolve({ http, port: address.port }))
-      http.on('error', reject)
-    }).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE' && others.length > 0) return undefined
-      throw error
-    })
-    if (listening === undefined) {
-      await this.#listen(others)
-      return
-    }
-    this.#enter({ kind: 'serving', http: listening.http, url: `http://127.0.0.1:${listening.port}` })
-    this.#server.reachableAt(this.url)
-    await this.#options.lease.announce(this.url)
+    const { http, port: bound } = await listenAt(fetch, { host, ports: [port].flat(), limits: this.#limits })
+    const url = localUrlOf(host, bound)
+    this.#enter({ kind: 'serving', http, url })
+    this.#server.reachableAt(workerUrlOf(host, door.reach) ?? url)
+    await this.#options.lease.announce(url)
   }
 
   /** In the background, because it asks for every file of the state. */
@@ -332,7 +332,8 @@ export class LocalServer {
   }
 
   /** The command line overrides the project. Returns true if the project's settings changed since it was first loaded. */
-  #apply({ concurrency: declared, queues, timing }: ProjectManifest): boolean {
+  #apply({ concurrency: declared, queues, timing, server }: ProjectManifest): boolean {
+    this.#limits = server.limits
     const concurrency = this.#options.concurrency ?? declared ?? undefined
     const settings = { concurrency, queues, timing }
     const isFirst = this.#size.settings === NOT_LOADED

@@ -1,4 +1,4 @@
-import { GoogleKeys } from '../../api/hooks/google-keys.ts'
+import { googleKeys } from '../../api/hooks/google-keys.ts'
 import type { HookedSensor, HooksApi } from '../../api/hooks/hook-contract.ts'
 import { type RefusalReason, secretMissing } from '../../api/hooks/refusals.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
@@ -41,7 +41,7 @@ export class Hooks implements HooksApi {
     this.scope = known.scope
     this.#known = known
     this.#options = options
-    this.keys = options.keys ?? new GoogleKeys({ clock: known, onTrouble: (error) => this.trouble(error) })
+    this.keys = options.keys ?? googleKeys({ clock: known, onTrouble: (error) => this.trouble(error) })
   }
 
   sensorsAt(path: string): HookedSensor<'webhook'>[] {

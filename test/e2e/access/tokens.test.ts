@@ -116,7 +116,7 @@ test('[U2][U6] who is refused is told what to do, and the owner of the server is
     code: 2,
     stderr: expect.stringMatching(/^error: no token for http.*\nhint: Set SERVO_TOKEN/),
   })
-  await dev.says(/a call was refused: not_permitted \(POST \/api\/v1\/orchestration\/runs\)/)
+  await dev.says(/a call was refused: not_permitted \(POST \/api\/v1\/orchestration\/runs from 127\.0\.0\.1\)/)
   await dev.says(/refused: unauthenticated \(/)
   expect(dev.shown).not.toMatch(/nonsense|servo_[a-z2-7]{16}/)
 })

@@ -1,0 +1,3 @@
+/** What the bearer of a token is. */
+export const roles = ['viewer', 'operator', 'admin', 'worker'] as const
+export type Role = (typeof roles)[number]
