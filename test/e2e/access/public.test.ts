@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TestIssuer } from '../../../src/testing/oidc-issuer.ts'
+import { TestIssuer } from '../../../src/testing/access/oidc-issuer.ts'
 import { projectOf, TestProject } from '../support/project.ts'
 import { type Servo, servo } from '../support/servo.ts'
 
