@@ -161,7 +161,6 @@ function encoderOnDemand(): Encoder {
   return {
     encode: async (copy) => (await loaded()).encode(copy),
     merge: async (files) => (await loaded()).merge(files),
-    mergeSorted: async (files, store) => (await loaded()).mergeSorted(files, store),
     rest: () => void encoder?.then((each) => each.rest?.()),
   }
 }

@@ -1,5 +1,4 @@
 import { constants } from 'node:os'
-import { keepHeapSmall } from '../../adapters/system/memory.ts'
 import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { isServoError, ServoError } from '../../lib/error.ts'
 import type { Binding } from '../../server/machine/listen.ts'
@@ -34,7 +33,6 @@ const START_GRACE_MS = 3_000
 /** Runs the server of a project on this machine until a signal. A second signal ends the process at once. */
 export async function serveProject(serving: Serving): Promise<void> {
   const { voice, watch, drainMs = 0 } = serving
-  keepHeapSmall()
   const began = performance.now()
   const stopped = Promise.withResolvers<unknown>()
   // Signals are handled from the beginning, so that an interrupted start leaves nothing behind either.

@@ -4,9 +4,6 @@ import { canonicalJson } from '../../lib/json.ts'
 import type { KeyPart } from '../../model/rows.ts'
 import type { AnyRow, MergeGroup, PickedBy, Table } from '../../model/table.ts'
 
-/** The part of a table that says how its rows are merged: plain data, if the table is cold. */
-export type MergedTable = Pick<Table, 'name' | 'key' | 'columns' | 'storage'>
-
 /** All parts of a row's key, in the order of the table. */
 export type KeyTuple = readonly KeyPart[]
 
@@ -51,7 +48,7 @@ export function compareTuples(a: KeyTuple, b: KeyTuple): number {
   return 0
 }
 
-export function compareKeys(table: Pick<Table, 'key'>, a: AnyRow, b: AnyRow): number {
+export function compareKeys(table: Table, a: AnyRow, b: AnyRow): number {
   for (const name of table.key) {
     const order = compareParts(a[name], b[name])
     if (order !== 0) return order
@@ -60,7 +57,7 @@ export function compareKeys(table: Pick<Table, 'key'>, a: AnyRow, b: AnyRow): nu
 }
 
 /** Rows in key order, with rows of the same key merged. The input may come in any order. */
-export function sortedByKey(table: MergedTable, rows: Iterable<AnyRow>): AnyRow[] {
+export function sortedByKey(table: Table, rows: Iterable<AnyRow>): AnyRow[] {
   const sorted = [...rows].sort((a, b) => compareKeys(table, a, b))
   const unique: AnyRow[] = []
   for (const row of sorted) {
@@ -75,7 +72,7 @@ export function sortedByKey(table: MergedTable, rows: Iterable<AnyRow>): AnyRow[
  * Merges two versions of a cold row by the rule in model/table.ts. Commutative, associative and idempotent; neither
  * input changes. A column that is undefined counts as null, so that partial rows can be merged.
  */
-export function mergeRows(table: MergedTable, a: AnyRow, b: AnyRow): AnyRow {
+export function mergeRows(table: Table, a: AnyRow, b: AnyRow): AnyRow {
   if (a === b) return a
   const plan = mergePlan(table)
   const merged: AnyRow = {}
@@ -98,14 +95,14 @@ export interface MergePlan {
   readonly groups: readonly MergeGroup[]
 }
 
-const plans = new WeakMap<MergedTable, MergePlan>()
+const plans = new WeakMap<Table, MergePlan>()
 
 /**
  * How rows of a table are merged. A group must carry the columns it is picked by: otherwise a merged row would hold the contents of
  * one row and be compared by the values of another, and the result would depend on the order of merging. That goes for
  * `row_version` too: a group that is picked by it carries it, and it is the largest only if it is in no group.
  */
-export function mergePlan(table: MergedTable): MergePlan {
+export function mergePlan(table: Table): MergePlan {
   const known = plans.get(table)
   if (known !== undefined) return known
   const rule = table.storage.kind === 'cold' ? table.storage.merge : []

@@ -1,16 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { col } from '../../model/column.ts'
 import { type AnyRow, defineTable, type Table } from '../../model/table.ts'
-import { fileRef } from '../files/file-ref.ts'
 import { sortedByKey } from '../fold/row-merge.ts'
 import { decodeRows, encodeTableRows } from '../parquet/parquet.ts'
 import { readFooter } from '../parquet/read.ts'
 import { ROW_GROUP_ROWS } from '../parquet/write.ts'
-import { sortedFileRef } from '../sorted/index-footer.ts'
 import { encodeSortedFile } from '../sorted/sorted-file.ts'
 import { encoderHere, encoderThread } from './encoder.ts'
-import { copyFile, type FileToCopy, mergedShapeOf, shapeOf } from './file-copy.ts'
+import { copyFile, type FileToCopy, shapeOf } from './file-copy.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'prod' }
 const table = defineTable({
@@ -144,63 +141,6 @@ describe('files encoded in a thread of their own', () => {
     expect(Buffer.compare(encoded, encodeTableRows(table, sortedByKey(table, rows.slice(0, 9)), scope))).toBe(0)
     const broken = encoderThread({ worthAHop: 2, program: new URL('data:text/javascript,throw new Error()') })
     expect(Buffer.compare(await broken.merge(work), expected)).toBe(0)
-  })
-
-  describe('of a cold table, merged by its rule', () => {
-    const cold = { ...table, storage: { kind: 'cold', merge: [], expiresBy: 'at' }, groupRows: 700 } as Table
-    const [older, newer] = [rows.slice(0, 3_000), rows.slice(2_000).map((row) => ({ ...row, row_version: 'w' }))]
-    const expected: AnyRow[] = [...rows.slice(0, 2_000), ...newer]
-
-    /** Three files, of which two have rows of the same keys. */
-    async function stored() {
-      const store = memoryStore()
-      const sorted = await Promise.all(
-        [older, newer.slice(0, 1_500), newer.slice(1_500)].map(async (part, i) => {
-          const bytes = encodeSortedFile(cold, sortedByKey(cold, part), scope)
-          await store.create(`${i}`, bytes)
-          return sortedFileRef(fileRef(`${i}`, bytes, part.length), bytes, 0)
-        }),
-      )
-      return { store, work: { table: mergedShapeOf(cold), scope, sorted, rows: older.length + newer.length } }
-    }
-
-    test('have the same bytes in the thread and without it, each key once', async () => {
-      const { store, work } = await stored()
-      const bytes = encodeSortedFile(cold, sortedByKey(cold, expected), scope)
-      const encoder = encoderThread({ worthAHop: 2 })
-      for (const each of [encoderHere, encoder]) {
-        const merged = await each.mergeSorted(work, store)
-        expect(merged.rows).toBe(rows.length)
-        expect(Buffer.compare(merged.bytes, bytes)).toBe(0)
-      }
-      expect(encoder.isReady).toBe(true)
-    })
-
-    test('leave out what is too old, in the thread too', async () => {
-      const { store, work } = await stored()
-      const from = rows[4_000]!['at']
-      const merged = await encoderThread({ worthAHop: 2 }).mergeSorted({ ...work, keep: { column: 'at', from } }, store)
-      const kept = sortedByKey(
-        cold,
-        expected.filter((row) => row['at'] >= from),
-      )
-      expect(await decodeRows(cold, merged.bytes)).toEqual(kept)
-    })
-
-    test('are refused if one of them cannot be read, with the reason', async () => {
-      const { store, work } = await stored()
-      await store.delete('1')
-      await expect(encoderThread({ worthAHop: 2 }).mergeSorted(work, store)).rejects.toMatchObject({ code: 'file_missing' })
-      const outage = { getRange: () => Promise.reject(new Error('no network')) }
-      await expect(encoderThread({ worthAHop: 2 }).mergeSorted(work, outage)).rejects.toThrow('no network')
-    })
-
-    test('are merged all the same when the thread ends meanwhile', async () => {
-      const { store, work } = await stored()
-      const endsWhenAsked = `data:text/javascript,import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => process.exit())`
-      const encoder = encoderThread({ worthAHop: 2, program: new URL(endsWhenAsked) })
-      expect((await encoder.mergeSorted(work, store)).rows).toBe(rows.length)
-    })
   })
 
   test('that are merged and have a key twice are refused', async () => {

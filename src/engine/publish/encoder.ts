@@ -1,9 +1,6 @@
 import path from 'node:path'
 import { setImmediate as pause } from 'node:timers/promises'
-import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
-import type { RangeStore } from '../sorted/index-footer.ts'
-import { mergeByRule, type SortedFilesToMerge, serveRanges } from '../sorted/merge-by-rule.ts'
-import type { MergedFile } from '../sorted/merge-files.ts'
+import { Worker } from 'node:worker_threads'
 import { encodeFile, type FileCopy } from './file-copy.ts'
 import { copyOfAll, type FilesToMerge } from './merge-copies.ts'
 
@@ -13,20 +10,7 @@ export interface Encoder {
   encode(copy: FileCopy): Promise<Uint8Array>
   /** One sorted file of several that have no key in common. */
   merge(files: FilesToMerge): Promise<Uint8Array>
-  /** The same where rows of one key are merged by the rule of their table, and old ones are left out. Reads bit by bit: there may be millions of rows. */
-  mergeSorted(files: SortedFilesToMerge, store: RangeStore): Promise<MergedFile>
 }
-
-type Work = FileCopy | FilesToMerge | SortedFilesToMerge
-
-/** What the thread is sent; `ranges` is where it asks for parts of files. */
-export interface SentWork {
-  readonly work: Work
-  readonly ranges?: MessagePort
-}
-
-/** What it answers. */
-export type Made = MergedFile
 
 /** Fewer rows than this are encoded here sooner than they could be sent to a thread. */
 const WORTH_A_HOP = 500
@@ -37,7 +21,7 @@ const YOUNG_MB = 32
 const PROGRAM = path.join(import.meta.dirname, `encoder-thread${path.extname(import.meta.filename)}`)
 
 /** Encodes in this thread, letting others have their turn after each row group. */
-export const encoderHere: Encoder = { encode: encodeHere, merge: mergeHere, mergeSorted: mergeByRule }
+export const encoderHere: Encoder = { encode: encodeHere, merge: mergeHere }
 
 async function mergeHere(files: FilesToMerge): Promise<Uint8Array> {
   return await encodeHere(await copyOfAll(files, () => pause()))
@@ -68,7 +52,7 @@ export function encoderThread({
   /** Resolves when the thread is ready, or has failed to start. */
   let started = Promise.resolve()
   /** In the order in which files were sent, which is that of the answers. */
-  const waiting: PromiseWithResolvers<Made | undefined>[] = []
+  const waiting: PromiseWithResolvers<Uint8Array | undefined>[] = []
 
   function start(): void {
     // Without the options of this process, which may be a debugger's or a test runner's.
@@ -84,7 +68,7 @@ export function encoderThread({
       isReady = true
       settled.resolve()
     })
-    worker.on('message', (made: Made | undefined) => answer(made))
+    worker.on('message', (bytes: Uint8Array | undefined) => answer(bytes))
     // An error of the thread must not bring the process down; `exit` follows, and is handled below.
     worker.on('error', () => undefined)
     worker.on('exit', () => {
@@ -98,14 +82,14 @@ export function encoderThread({
     worker.unref()
   }
 
-  function answer(made: Made | undefined): void {
+  function answer(bytes: Uint8Array | undefined): void {
     const next = waiting.shift()
     if (waiting.length === 0) thread?.unref()
-    next?.resolve(made)
+    next?.resolve(bytes)
   }
 
   /** Sends work to the thread if it is worth it; undefined if this thread has to do it. */
-  async function handOver(work: Work, store?: RangeStore): Promise<Made | undefined> {
+  async function handOver(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
     if (work.rows < worthAHop) return undefined
     if (thread === undefined) start()
     // As in `send`: the process must not end in the middle of a publish.
@@ -114,23 +98,16 @@ export function encoderThread({
     if (waiting.length === 0) thread?.unref()
     if (!isReady) return undefined
     // A copy that cannot be sent holds a value that no column can hold. Encoding it here throws the right error.
-    return await send(work, store).catch(() => undefined)
+    return await send(work).catch(() => undefined)
   }
 
-  async function send(work: Work, store: RangeStore | undefined): Promise<Made | undefined> {
-    const ranges = store === undefined ? undefined : new MessageChannel()
-    try {
-      if (ranges === undefined) thread?.postMessage({ work })
-      else thread?.postMessage({ work, ranges: ranges.port2 }, [ranges.port2])
-      if (store !== undefined && ranges !== undefined) serveRanges(store, ranges.port1)
-      const answered = Promise.withResolvers<Made | undefined>()
-      waiting.push(answered)
-      // A publish waits for the thread now; without this, the process could end in the middle of it.
-      thread?.ref()
-      return await answered.promise
-    } finally {
-      ranges?.port1.close()
-    }
+  async function send(work: FileCopy | FilesToMerge): Promise<Uint8Array | undefined> {
+    thread?.postMessage(work)
+    const answered = Promise.withResolvers<Uint8Array | undefined>()
+    waiting.push(answered)
+    // A publish waits for the thread now; without this, the process could end in the middle of it.
+    thread?.ref()
+    return await answered.promise
   }
 
   return {
@@ -143,8 +120,7 @@ export function encoderThread({
     get isReady() {
       return isReady
     },
-    encode: async (copy) => (await handOver(copy))?.bytes ?? (await encodeHere(copy)),
-    merge: async (files) => (await handOver(files))?.bytes ?? (await mergeHere(files)),
-    mergeSorted: async (files, store) => (await handOver(files, store)) ?? (await mergeByRule(files, store)),
+    encode: async (copy) => (await handOver(copy)) ?? (await encodeHere(copy)),
+    merge: async (files) => (await handOver(files)) ?? (await mergeHere(files)),
   }
 }

@@ -1,7 +1,7 @@
 import { setImmediate as pause } from 'node:timers/promises'
 import { ServoError } from '../../lib/error.ts'
 import type { AnyRow, Table } from '../../model/table.ts'
-import { compareKeyParts, keyText, type MergedTable } from '../fold/row-merge.ts'
+import { compareKeyParts, keyText } from '../fold/row-merge.ts'
 import { valueCopier } from '../parquet/column-values.ts'
 import { type FileShape, rowColumns } from '../parquet/schema.ts'
 import { type CopiedColumns, endsGroup, groupRowsOf, groupWriter } from '../parquet/write.ts'
@@ -65,12 +65,6 @@ const headOf = (
 /** The part of a table that can go to another thread. */
 export function shapeOf({ name, key, columns, stored, digest, history }: FileShape): FileShape {
   return { name, key, columns, stored, ...(digest !== undefined && { digest }), ...(history !== undefined && { history }) }
-}
-
-/** The same for a cold table whose files are merged by its rule. */
-export function mergedShapeOf(table: Table): FileShape & MergedTable {
-  const { groupRows, storage } = table
-  return { ...shapeOf(table), storage, ...(groupRows !== undefined && { groupRows }) }
 }
 
 function copyColumn(rows: readonly AnyRow[], copyOf: (row: AnyRow) => unknown): unknown[] {

@@ -1,8 +1,8 @@
 import type { Table } from '../../model/table.ts'
 import type { SortedFileRef } from '../files/file-ref.ts'
 import { Paths } from '../paths.ts'
+import { mergeSortedFiles } from '../sorted/merge-files.ts'
 import type { DraftInput } from './draft-input.ts'
-import { mergedShapeOf } from './file-copy.ts'
 import type { FileSet } from './file-set.ts'
 import { retentionCutoff } from './retention.ts'
 
@@ -16,7 +16,7 @@ export async function mergeLevels(
   table: Table,
   sorted: readonly SortedFileRef[],
 ): Promise<readonly SortedFileRef[]> {
-  const { store, scope, manifest, epoch, retention, nowMs, encoder } = input
+  const { store, scope, manifest, epoch, retention, nowMs } = input
   const publish = manifest.publish + 1
   const paths = new Paths(scope)
   const keep = retentionCutoff(table, retention, nowMs)
@@ -24,9 +24,7 @@ export async function mergeLevels(
   for (let level = 0; ; level++) {
     const full = levels.filter((file) => file.level === level)
     if (full.length < FILES_PER_LEVEL) return levels
-    const rows = full.reduce((sum, file) => sum + file.rows, 0)
-    const work = { table: mergedShapeOf(table), scope, sorted: full, rows, ...(keep !== undefined && { keep }) }
-    const merged = await encoder.mergeSorted(work, files.over(store))
+    const merged = await mergeSortedFiles(files.over(store), table, scope, full, [], keep === undefined ? {} : { keep })
     const rest = levels.filter((file) => file.level !== level)
     for (const { path } of full) files.discard(path)
     // Files of lower levels are newer, so the merged file goes before them and after those of higher levels.

@@ -38,7 +38,7 @@ const SHARE = 8
  * So many events are published without waiting for the share: rows of ended work stay in memory until they are sealed, and all that is
  * published together is copied in one turn, in which nobody is answered.
  */
-const FULL_EVENTS = 20_000
+const FULL_EVENTS = 50_000
 
 /** A server that is never idle packs a step this often: more than it can write meanwhile. */
 const PACK_AT_LEAST_MS = MINUTE_MS

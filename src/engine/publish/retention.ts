@@ -1,10 +1,9 @@
 import { ServoError } from '../../lib/error.ts'
 import { DAY_MS, toIso } from '../../lib/time.ts'
-import type { Table } from '../../model/table.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Manifest } from '../manifest/manifest.ts'
 import { readEntries } from '../manifest/page-list.ts'
-import type { RetentionCutoff } from '../sorted/merge-by-rule.ts'
 
 /** How many days rows are kept, by table. Without an entry a table is kept for ever. */
 export type Retention = Readonly<Record<string, number>>
@@ -26,12 +25,13 @@ export function checkRetention(retention: Retention): Retention {
   )
 }
 
-/** For a cold table that expires: which rows are young enough to be kept. */
-export function retentionCutoff(table: Table, retention: Retention, nowMs: number): RetentionCutoff | undefined {
+/** For a cold table that expires, a predicate that is true for rows young enough to be kept. */
+export function retentionCutoff(table: Table, retention: Retention, nowMs: number): ((row: AnyRow) => boolean) | undefined {
   const days = retention[table.name]
   const column = table.storage.kind === 'cold' ? table.storage.expiresBy : undefined
   if (days === undefined || column === undefined) return undefined
-  return { column, from: nowMs - days * DAY_MS }
+  const cutoff = nowMs - days * DAY_MS
+  return (row) => row[column] === null || row[column] >= cutoff
 }
 
 /** For each table, the publish before which sealed history is too old to keep. It only moves forward, and reads only what it passes. */

@@ -56,10 +56,7 @@ export interface SortedFileIndex extends SortedFileDescription {
   readonly footer: Footer
 }
 
-/** What reading sorted files needs of a store. */
-export type RangeStore = Pick<ObjectStore, 'getRange'>
-
-export async function readSortedFileIndex(store: RangeStore, table: FileShape, ref: SortedFileRef): Promise<SortedFileIndex> {
+export async function readSortedFileIndex(store: ObjectStore, table: FileShape, ref: SortedFileRef): Promise<SortedFileIndex> {
   const tail = await readTail(store, table, ref)
   if (crc32(footerIn(tail)) !== ref.footer_crc32) throw damagedIndex(ref, 'its footer')
   const footer = readFooter(table, tail, ref.path)
@@ -73,7 +70,7 @@ const FOOTER_BYTES_PER_CHUNK = 110
 const FOOTER_END = 8
 
 /** The end of a file with at least all of its footer. If the reference does not have the footer's size, it is guessed first. */
-async function readTail(store: RangeStore, table: FileShape, ref: SortedFileRef): Promise<Uint8Array> {
+async function readTail(store: ObjectStore, table: FileShape, ref: SortedFileRef): Promise<Uint8Array> {
   const chunks = Math.ceil(ref.rows / groupRowsOf(table)) * schemaOf(table).length
   const guess = Math.min(ref.bytes, ref.footer_bytes ?? 8192 + chunks * FOOTER_BYTES_PER_CHUNK)
   const tail = await readRange(store, ref, ref.bytes - guess, ref.bytes)
@@ -95,7 +92,7 @@ function footerIn(file: Uint8Array): Uint8Array {
 }
 
 /** A range of a file. Throws if any of it is missing. */
-export async function readRange(store: RangeStore, ref: FileRef, start: number, end: number): Promise<Uint8Array> {
+export async function readRange(store: ObjectStore, ref: FileRef, start: number, end: number): Promise<Uint8Array> {
   const bytes = await store.getRange(ref.path, start, end - start)
   if (bytes === undefined) throw fileMissing(ref)
   if (bytes.length !== end - start) throw unreadable(ref.path, `it ends at byte ${start + bytes.length}, not at ${ref.bytes}`)

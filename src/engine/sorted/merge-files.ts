@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { setImmediate as pause } from 'node:timers/promises'
-import type { AnyRow } from '../../model/table.ts'
+import type { AnyRow, Table } from '../../model/table.ts'
+import type { ObjectStore } from '../../ports/object-store.ts'
 import { checksumMismatch, type SortedFileRef, unreadable } from '../files/file-ref.ts'
-import { compareKeys, keyOf, keyText, type MergedTable, mergeRows, sortedByKey } from '../fold/row-merge.ts'
+import { compareKeys, keyOf, keyText, mergeRows, sortedByKey } from '../fold/row-merge.ts'
 import { decodeGroup } from '../parquet/read.ts'
-import type { FileShape } from '../parquet/schema.ts'
 import type { Scope } from '../paths.ts'
-import { type RangeStore, readRange, readSortedFileIndex } from './index-footer.ts'
+import { readRange, readSortedFileIndex } from './index-footer.ts'
 import { sortedFileWriter } from './write-file.ts'
 
 export interface MergeOptions {
@@ -15,7 +15,7 @@ export interface MergeOptions {
 }
 
 export interface MergedFile {
-  readonly bytes: Uint8Array<ArrayBuffer>
+  readonly bytes: Uint8Array
   readonly rows: number
 }
 
@@ -24,8 +24,8 @@ export interface MergedFile {
  * each: memory holds two row groups of every sorted file, and the file that comes out. The same rows give the same bytes, however they were spread.
  */
 export async function mergeSortedFiles(
-  store: RangeStore,
-  table: FileShape & MergedTable,
+  store: ObjectStore,
+  table: Table,
   scope: Scope,
   refs: readonly SortedFileRef[],
   rows: Iterable<AnyRow> = [],
@@ -88,7 +88,7 @@ async function* inMemory(rows: readonly AnyRow[]): AsyncGenerator<readonly AnyRo
 }
 
 /** The rows of a sorted file in key order. See `scanBatches`. */
-export async function* scanSortedFile(store: RangeStore, table: FileShape, ref: SortedFileRef): AsyncGenerator<AnyRow> {
+export async function* scanSortedFile(store: ObjectStore, table: Table, ref: SortedFileRef): AsyncGenerator<AnyRow> {
   for await (const batch of scanBatches(store, table, ref)) yield* batch
 }
 
@@ -97,7 +97,7 @@ export async function* scanSortedFile(store: RangeStore, table: FileShape, ref: 
  * the checksum on the way, and a wrong checksum throws after the last row. So do not publish anything made of these rows before the
  * scan has ended.
  */
-async function* scanBatches(store: RangeStore, table: FileShape, ref: SortedFileRef): AsyncGenerator<AnyRow[]> {
+async function* scanBatches(store: ObjectStore, table: Table, ref: SortedFileRef): AsyncGenerator<AnyRow[]> {
   const { footer } = await readSortedFileIndex(store, table, ref)
   const checksum = createHash('sha256')
   // Row groups follow each other from the start of the file; after the last come the filters and the footer.
