@@ -27,7 +27,7 @@ const RUN = [
 ]
 /** What `servo run --dry-run` alone prints. `servo runs show` has the tasks of a run. */
 export const DRY_RUN: readonly string[] = ['tasks', 'groups']
-const RAN = [...RUN, 'failures', 'checks', 'warnings', 'created', 'rerun_of', 'left_out', 'nothing_to_do']
+const RAN = [...RUN, 'asked_by', 'failures', 'checks', 'warnings', 'created', 'rerun_of', 'left_out', 'nothing_to_do']
 
 const ASSET = ['asset_key', 'kind', 'group', 'description', 'partitions', 'upstream', 'downstream']
 
