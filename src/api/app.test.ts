@@ -23,6 +23,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     whys: {} as AppOptions['whys'],
     retention: {} as AppOptions['retention'],
     tokens: {} as AppOptions['tokens'],
+    events: {} as AppOptions['events'],
     access: machineAccess('secret'),
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',

@@ -1,16 +1,16 @@
 import type { Hono } from 'hono'
 import { ServoError } from '../lib/error.ts'
-import type { Access } from './access/access.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
 import { assetRoutes } from './asset-routes.ts'
 import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
+import { eventRoutes, type ServedEvents } from './events/event-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
 import { retentionRoutes } from './retention-routes.ts'
-import { BASE, openRoute, type Route, route } from './routing/route.ts'
+import { BASE, openRoute, type Route, route, type Served } from './routing/route.ts'
 import { addRoutes, emptyRouter } from './routing/router.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
@@ -20,12 +20,11 @@ import { tokenRoutes } from './tokens/token-routes.ts'
 import { leaveUnread } from './unread-body.ts'
 import type { WorkspaceApi } from './workspace-contract.ts'
 
-export interface AppOptions extends WorkspaceApi {
-  /** Decides who calls. */
-  readonly access: Access
+export interface AppOptions extends WorkspaceApi, Served {
   /** Counts calls that are refused. */
   readonly refused?: Pick<RefusedCalls, 'notice'>
   readonly tokens: TokensApi
+  readonly events: ServedEvents
   /** Names that this server goes by. */
   readonly hosts: readonly string[]
   /** Differs with every start of the server. */
@@ -43,7 +42,7 @@ export interface AppOptions extends WorkspaceApi {
 }
 
 /** Every route of a server. There are no others: the router is made from this list. */
-export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[] {
+export function routesOf(options: Omit<AppOptions, keyof Served | 'hosts'>): Route[] {
   return [
     ...(options.hooks ?? []),
     ...serverRoutes(options),
@@ -58,12 +57,13 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[]
     ...whyRoutes(options.whys),
     ...retentionRoutes(options.retention),
     ...tokenRoutes(options.tokens),
+    ...eventRoutes(options.events),
   ]
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */
 export function localApp(options: AppOptions): Hono {
-  const { access, hosts, refused, onTrouble } = options
+  const { access, answers, reads, hosts, refused, onTrouble } = options
   const routes = routesOf(options)
   const isForSenders = ({ needs }: Route): boolean => needs === 'signature'
   const app = emptyRouter()
@@ -90,7 +90,7 @@ export function localApp(options: AppOptions): Hono {
   addRoutes(
     app,
     routes.filter((each) => !isForSenders(each)),
-    { access, ...(refused !== undefined && { onFailed: refused.notice }) },
+    { access, answers, reads, ...(refused !== undefined && { onFailed: refused.notice }) },
   )
   return app
 }

@@ -23,6 +23,8 @@ export interface Problem {
   /** The state there is, and the one that the caller asked for. */
   readonly current?: string
   readonly requested?: string
+  /** The id of the newest event that can be read. */
+  readonly position?: string
 }
 
 /** Facts of an error that the caller is told; all others stay inside. */
@@ -36,6 +38,7 @@ const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
   actual: 'number',
   current: 'string',
   requested: 'string',
+  position: 'string',
 }
 
 const statusOfKind: Record<ErrorKind, number> = {
@@ -66,6 +69,8 @@ const statusOfCode: Readonly<Record<string, number>> = {
   unsupported_media_type: 415,
   sensor_failed: 500,
   unfit_message: 422,
+  idempotency_key_reused: 422,
+  not_visible_yet: 504,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
@@ -80,13 +85,16 @@ const titles: Readonly<Record<number, string>> = {
   413: 'Request too large',
   415: 'Unsupported content type',
   422: 'The message does not match the schema',
+  429: 'Too many requests',
   500: OUR_FAULT,
   503: 'Service unavailable',
+  504: 'Not in time',
 }
 
 /** Not every 500 is our fault, and not every 503 means that something cannot be reached. */
 const titleOfCode: Readonly<Record<string, string>> = {
   sensor_failed: 'The sensor failed',
+  idempotency_key_reused: 'The id was used for another request',
   paused: 'The sensor is paused',
   disabled: 'The sensor is disabled',
   automation_paused: 'All automation is paused',
@@ -112,8 +120,9 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+  const retryAfterSec = retryAfterSecOf(error)
   // The server retries its storage all the time, so a caller that retries in a second soon learns when it works.
-  if (problem.status === 503) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
+  if (problem.status === 503 || retryAfterSec !== undefined) headers.set('retry-after', String(retryAfterSec ?? 1))
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }
@@ -127,7 +136,7 @@ export function logged({ method, url }: Pick<Request, 'method' | 'url'>, error: 
   })
 }
 
-/** Set where only a person can help. */
+/** Set where a second is not what it takes. */
 function retryAfterSecOf(error: unknown): number | undefined {
   const { retry_after_sec } = isServoError(error) ? error.facts : {}
   return typeof retry_after_sec === 'number' ? retry_after_sec : undefined

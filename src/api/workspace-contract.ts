@@ -3,6 +3,7 @@ import type { BackfillsApi } from './automation/backfill-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
 import type { WhyApi } from './automation/why-contract.ts'
+import type { EventsApi } from './events/event-contract.ts'
 import type { RetentionApi } from './retention-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
@@ -17,4 +18,5 @@ export interface WorkspaceApi {
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
   readonly retention: RetentionApi
+  readonly events: EventsApi
 }

@@ -3,6 +3,7 @@ import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
+import type { EventsApi } from '../api/events/event-contract.ts'
 import type { RetentionApi } from '../api/retention-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
@@ -11,6 +12,7 @@ import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
+import { eventsClient } from './events-client.ts'
 import { retentionClient } from './retention-client.ts'
 import { runsClient } from './runs-client.ts'
 import { schedulesClient } from './schedules-client.ts'
@@ -29,6 +31,7 @@ export class ServoClient implements WorkspaceApi {
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
   readonly retention: RetentionApi
+  readonly events: EventsApi
   readonly tokens: TokensApi
   readonly #server: Connection
 
@@ -42,6 +45,7 @@ export class ServoClient implements WorkspaceApi {
     this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
+    this.events = eventsClient(this.#server)
     this.tokens = tokensClient(this.#server)
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
+import { isObject } from '../lib/is-object.ts'
 
 // Not `fetch`: a command that asks one question would spend most of its time loading it. Nor an import of `node:http`: Node
 // copies every export of a module that is imported, and some of these load `fetch`.
@@ -20,7 +21,13 @@ interface Asked {
   readonly traceparent?: string | undefined
 }
 
-const kindOfStatus: Readonly<Record<number, ErrorKind>> = { 404: 'not_found', 409: 'conflict', 500: 'bug', 503: 'unavailable' }
+const kindOfStatus: Readonly<Record<number, ErrorKind>> = {
+  404: 'not_found',
+  409: 'conflict',
+  422: 'conflict',
+  500: 'bug',
+  503: 'unavailable',
+}
 
 const TRY_AGAIN = 'The server goes on trying. Ask again in a moment; if it stays so, look at what it prints.'
 
@@ -41,7 +48,10 @@ export class Connection {
   async json<T>(method: string, path: string, options: Asked = {}): Promise<T> {
     const signal = AbortSignal.timeout(ANSWER_MS)
     const response = await this.#ask(method, path, { ...options, signal })
-    return this.#parsed(await textOf(response).catch((error: unknown) => this.#refuse(error, signal)))
+    const answer = this.#parsed<T>(await textOf(response).catch((error: unknown) => this.#refuse(error, signal)))
+    // The first answer again: what it created was created then.
+    const isRepeated = response.headers['idempotency-replayed'] === 'true'
+    return isRepeated && isObject(answer) && answer['created'] === true ? { ...answer, created: false } : answer
   }
 
   async isThere(instance: string): Promise<boolean> {
@@ -55,13 +65,18 @@ export class Connection {
 
   /** Yields one answer per line, as they come; `T` as for `json`. */
   async *lines<T>(path: string, signal?: AbortSignal): AsyncGenerator<T> {
+    for await (const line of this.texts(path, signal)) yield JSON.parse(line)
+  }
+
+  /** Yields the lines of an answer that are not empty, as they come. */
+  async *texts(path: string, signal?: AbortSignal): AsyncGenerator<string> {
     const response = await this.#ask('GET', path, signal === undefined ? {} : { signal })
     let rest = ''
     try {
       for await (const chunk of response.setEncoding('utf8')) {
         const parts = (rest + chunk).split('\n')
         rest = parts.pop() ?? ''
-        for (const line of parts) if (line !== '') yield JSON.parse(line)
+        for (const line of parts) if (line !== '') yield line
       }
     } catch (error) {
       if (signal?.aborted) return

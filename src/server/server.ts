@@ -5,6 +5,7 @@ import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
 import { routeOf } from '../api/probes/route-templates.ts'
 import { logged, problemResponse } from '../api/problem.ts'
+import { KeptAnswers } from '../api/request/kept-answers.ts'
 import { ApiTokens } from '../api/tokens/api-tokens.ts'
 import { tokenAccess } from '../api/tokens/token-access.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
@@ -25,10 +26,13 @@ import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
+import { damageFound } from './leader/damage-found.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
 import { evaluatedConditions } from './leader/evaluated-conditions.ts'
+import { EventTail } from './leader/events/event-tail.ts'
+import { FreshReads } from './leader/events/fresh-reads.ts'
 import { Feed } from './leader/feed.ts'
 import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { maskedEvaluator } from './leader/masked-evaluator.ts'
@@ -119,6 +123,7 @@ export class Server {
     evaluator: Evaluator | undefined
     retention: ValueRetention | undefined
     metrics: ServerMetrics
+    tail: EventTail
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -143,9 +148,11 @@ export class Server {
     this.#onTrouble = onTrouble
     this.refused = new RefusedCalls(components.clock, (error) => onTrouble?.(error))
     this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
-    this.api = workspaceApi(known, {
+    const api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
+      happening: { tail: parts.tail, clock: components.clock },
+      onDamage: (path, message) => onTrouble?.(damageFound({ path, message })),
       ...deliveries,
       senders: this.hooks,
       // A command that leads for a moment is no server, and lets nothing tick in any case.
@@ -153,6 +160,7 @@ export class Server {
       outage: () => parts.evaluator?.outage?.()?.reason,
       room: components.room,
     })
+    this.api = api
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     const readiness = new Readiness({
       components,
@@ -162,9 +170,18 @@ export class Server {
       isDraining: () => this.#isDraining,
     })
     const tokens = new ApiTokens(components)
+    const { events } = api
     this.#app = localApp({
-      ...this.api,
+      ...api,
+      events: {
+        page: (query) => events.page(query),
+        follow: (query, signal) => events.follow(query, signal),
+        stream: (query, signal) => events.stream(query, signal),
+        stalls: components.clock,
+      },
+      reads: new FreshReads(this.orchestrator, parts.tail, components.clock),
       access: tokenAccess(secrets.api_token, tokens),
+      answers: new KeptAnswers(components),
       tokens,
       refused: this.refused,
       instance,
@@ -221,6 +238,7 @@ export class Server {
             ...components.retentionTiming,
           })
         : undefined
+    const tail = new EventTail()
     const reader = new RunReader(knownRows(() => orchestrator.readable))
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
@@ -234,20 +252,21 @@ export class Server {
         mintId: components.ulid,
         onAnswer: () => orchestrator.loop.nudge(),
       }),
-      measure: metrics.measure,
+      measure: { ...metrics.measure, onEvents: (events) => tail.add(events) },
       reactors: [...metrics.facts.reactors, ...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
       onStopped: (error) => {
         sensors?.stop()
         retention?.stop()
         options.onStopped?.(error)
       },
-      onOpened: (opened) => {
+      onOpened: (opened, newest) => {
         metrics.facts.opened(opened.state)
         feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent())
+        tail.opened(newest)
       },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
+    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics, tail })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */

@@ -17,6 +17,7 @@ const options: AppOptions = {
   whys: nothing,
   retention: nothing,
   tokens: nothing,
+  events: nothing,
   access: machineAccess('secret'),
   hosts: ['localhost'],
   instance: 'one',

@@ -38,6 +38,8 @@ const entries: Readonly<Record<Need, string>> = {
     GET ~/runs/:run_id/logs
     GET ~/runs/:run_id/durations
     GET ~/runs/:run_id/follow
+    GET ~/runs/:run_id/events
+    GET ~/events
     GET ~/assets
     GET ~/assets/graph
     GET ~/assets/:key
@@ -144,6 +146,7 @@ const options: AppOptions = {
   whys: service('whys'),
   retention: service('retention'),
   tokens: service('tokens'),
+  events: service('events'),
   access: tokenAccess('token-of-the-machine', tokens),
   refused,
   hosts: ['localhost', '127.0.0.1'],

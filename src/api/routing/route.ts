@@ -1,9 +1,13 @@
 import type { Context } from 'hono'
 import type { z } from 'zod'
+import { isObject } from '../../lib/is-object.ts'
 import { type Access, admit, type Caller } from '../access/access.ts'
 import type { Role } from '../access/roles.ts'
 import { readBody } from '../read-body.ts'
+import type { KeptAnswers } from '../request/kept-answers.ts'
 import { checkedQuery } from '../request/parameters.ts'
+import { type ReadFrom, type ReadParameters, type Reads, readParameters, takeReadParameters } from '../request/reads.ts'
+import { requestIdInHeader } from '../request/request-id.ts'
 
 /** The path below which everything is that needs a token. */
 export const BASE = '/api/v1/orchestration'
@@ -28,8 +32,19 @@ export interface Route {
   readonly body: z.ZodType | undefined
   /** The status of an answer, the usual one first. */
   readonly statuses: readonly [number, ...number[]]
+  /** A change may be asked for under an id, and a read may wait until it shows a change. Callers who prove who they are in a way of their own do neither. */
+  readonly does: 'change' | 'read' | 'other'
   /** Answers a request for this route: first who calls, then what is asked. */
-  readonly serve: (c: Context, access: Access) => Promise<Response>
+  readonly serve: (c: Context, by: Served) => Promise<Response>
+}
+
+/** What routes are served with. */
+export interface Served {
+  readonly access: Access
+  /** Recognizes requests that are repeated. */
+  readonly answers?: Pick<KeptAnswers, 'once'> | undefined
+  /** Lets reads wait. */
+  readonly reads?: Reads | undefined
 }
 
 /** The names of the parts of a path that vary. */
@@ -57,6 +72,10 @@ interface Declaration<P extends string, Q, B, By> {
   readonly body?: z.ZodType<B>
   /** 200 if absent. */
   readonly statuses?: readonly [number, ...number[]]
+  /** What a read is answered from; from memory if absent. */
+  readonly readsFrom?: ReadFrom
+  /** True if the answer has a secret that is told once. */
+  readonly tellsSecret?: boolean
   /** Returns what is sent as JSON, or a response. */
   readonly handle: (asked: Admitted<P, Q, B, By>) => unknown
 }
@@ -91,10 +110,12 @@ export const answer = (value: unknown, status: number, headers: Readonly<Record<
 const known = <T>(value: unknown): T => value as T
 
 function declared<P extends string, Q, B, By>(
-  { method, path, query, body, statuses = [200], handle }: Declaration<P, Q, B, By>,
+  declaration: Declaration<P, Q, B, By>,
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
+  const { method, path, query, body, statuses = [200], readsFrom = 'memory', tellsSecret = false, handle } = declaration
+  const does = kindOf(method, path, needs)
   return {
     method,
     path,
@@ -102,21 +123,48 @@ function declared<P extends string, Q, B, By>(
     query,
     body,
     statuses,
-    async serve(c, access) {
+    does,
+    async serve(c, { access, answers, reads }) {
       const request = c.req.raw
       const params: ParamsOf<P> = known(c.req.param())
       // Nothing of a request is looked at, and no byte of its body is read, before its caller is known.
       const by = await letIn({ request, params }, access)
+      const { reading, rest } = does === 'read' ? takeReadParameters(c.req.query()) : { reading: {}, rest: c.req.query() }
+      const inQuery = query === 'ignored' ? undefined : checkedQuery(request, rest, query)
+      const inBody = body === undefined ? undefined : await readBody(request, body, does === 'change')
       const asked = {
         by,
         params,
-        query: known<Q>(query === 'ignored' ? undefined : checkedQuery(request, c.req.query(), query)),
-        body: known<B>(body === undefined ? undefined : await readBody(request, body)),
+        query: known<Q>(inQuery?.query),
+        body: known<B>(inBody?.body),
         request,
         repeated: (name: string) => c.req.queries(name),
       }
-      const answered = await handle(asked)
-      return answered instanceof Response ? answered : answer(answered, statuses[0])
+      if (Object.keys(reading).length > 0)
+        await reads?.shows(known<ReadParameters>(checkedQuery(request, reading, readParameters).query), readsFrom)
+      const work = async (): Promise<Response> => {
+        const answered = await handle(asked)
+        return answered instanceof Response ? answered : answer(answered, statuses[0])
+      }
+      const id = does === 'change' ? (inBody?.requestId ?? inQuery?.requestId ?? requestIdInHeader(request)) : undefined
+      if (id === undefined || answers === undefined || isDry(asked.body)) return await work()
+      const said = saidIn({ query: asked.query, body: asked.body })
+      const { name: caller } = known<Caller>(by)
+      return await answers.once({ caller, target: `${method} ${c.req.path}`, id, said }, work, !tellsSecret)
     },
   }
 }
+
+/** Whoever needs an operator or an administrator changes something; viewers look, also where they post what they look for. */
+function kindOf(method: Method, path: string, needs: Need): Route['does'] {
+  if (!path.startsWith(BASE) || needs === 'worker' || needs === 'nothing') return 'other'
+  if (needs === 'task_token' || needs === 'signature') return 'other'
+  return method === 'GET' || needs === 'viewer' ? 'read' : 'change'
+}
+
+/** A request that records nothing may be followed by the one that does, under the same id. */
+const isDry = (body: unknown): boolean => isObject(body) && body['dry_run'] === true
+
+/** What a request says besides its id, as JSON has it. */
+const saidIn = (said: object): unknown =>
+  JSON.parse(JSON.stringify(said, (name, value) => (name === 'request_id' ? undefined : value)))

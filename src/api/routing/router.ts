@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { ServoError } from '../../lib/error.ts'
 import { type Access, NO_ACCESS } from '../access/access.ts'
 import { problemResponse } from '../problem.ts'
-import type { Route } from './route.ts'
+import type { Route, Served } from './route.ts'
 
 /** A router without routes: whatever is not declared is not found. */
 export function emptyRouter(): Hono {
@@ -14,19 +14,19 @@ export function emptyRouter(): Hono {
   return app
 }
 
-export interface RouterOptions {
-  /** Nobody gets in if absent. */
-  readonly access?: Access
+export interface RouterOptions extends Partial<Served> {
   /** Called with the error of a call that failed, and the method and path that its route declares. */
   readonly onFailed?: (error: unknown, route: string) => void
 }
 
 /** Adds declared routes, the only kind there is. Other methods of their paths are refused with the ones that exist. */
-export function addRoutes(app: Hono, routes: readonly Route[], { access = NO_ACCESS, onFailed }: RouterOptions = {}): void {
+export function addRoutes(app: Hono, routes: readonly Route[], { onFailed, ...given }: RouterOptions = {}): void {
+  // Nobody gets in unless somebody decides who may.
+  const served = { access: NO_ACCESS, ...given }
   for (const { method, path, serve } of routes)
     app.on(method, path, async (c) => {
       try {
-        return await serve(c, access)
+        return await serve(c, served)
       } catch (error) {
         onFailed?.(error, `${method} ${path}`)
         throw error

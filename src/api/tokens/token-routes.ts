@@ -17,6 +17,7 @@ export const tokenRoutes = (service: TokensApi): Route[] => [
     needs: 'admin',
     body: newTokenBody,
     statuses: [201],
+    tellsSecret: true,
     // No cache may keep the secret.
     handle: async ({ body, by }) => answer(await service.create(body, by.name), 201, { 'cache-control': 'no-store' }),
   }),

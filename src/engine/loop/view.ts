@@ -15,6 +15,7 @@ import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { FoldedSegments } from '../publish/folded-segments.ts'
 import { loadState, readDelta } from '../publish/load-state.ts'
+import type { RecordedOrder } from '../publish/recorded-events.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 
 export interface ViewOptions {
@@ -140,6 +141,12 @@ export class View {
       events += segment.events.length
     }
     return { state: fork, events, complete: complete && !damaged }
+  }
+
+  /** Everything on record as of this moment, in order. */
+  async recordedOrder(): Promise<RecordedOrder> {
+    await this.refresh()
+    return { manifest: this.#manifest, tail: await this.#tail() }
   }
 
   async #tail(): Promise<string[]> {

@@ -12,6 +12,7 @@ import type { State } from '../fold/state.ts'
 import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
 import { Archives } from '../ledger/archives.ts'
+import { type Consumed, durableSoFar } from '../ledger/consumed.ts'
 import { DayClosing, daysToSettle } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
@@ -31,6 +32,7 @@ import { historyRule } from './keep-history.ts'
 import { LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
 import { type Newest, newestReadable } from './newest-readable.ts'
+import type { RecordedOrder } from './recorded-events.ts'
 import { checkRetention, defaultRetention, type Retention } from './retention.ts'
 
 export interface CompactorOptions {
@@ -96,6 +98,8 @@ export class Compactor {
   #publishing: Promise<unknown> | undefined
   /** Tried again before anything else is published. */
   #pending: Pending | undefined
+  /** The segments of a publish that is drafted, and that no manifest names yet. */
+  #drafted: readonly Consumed[] = []
 
   private constructor(options: CompactorOptions, manifest: Manifest, state: State, days: readonly string[]) {
     const { store, scope, registry } = options
@@ -207,6 +211,11 @@ export class Compactor {
     return this.#history.at(this.#manifest, this.#sealing)
   }
 
+  /** Everything on record as of this moment, in order. */
+  recordedOrder(): RecordedOrder {
+    return { manifest: this.#manifest, tail: durableSoFar([...this.#drafted, ...this.fold.unpublishedSegments]) }
+  }
+
   /** Writes what changed. One publish at a time, later calls wait their turn; folds may go on meanwhile. */
   publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
     return this.#alone(() => this.#publish(options.kind))
@@ -302,6 +311,7 @@ export class Compactor {
     const { store, scope, name, encoder = encoderHere } = this.#options
     const { closed_days = [], settled_days = [] } = this.#manifest
     const { segments: consumed, events } = this.fold.takeUnpublished()
+    this.#drafted = consumed
     const input: DraftInput = {
       store,
       scope,
@@ -339,6 +349,7 @@ export class Compactor {
     await this.#fence.createManifest(draft.manifest)
     await this.#turn.run(() => {
       this.#manifest = draft.manifest
+      this.#drafted = []
       this.#cold.inTransit.clear()
       this.#sealing.clear()
     })

@@ -198,7 +198,9 @@ export class Runs extends RunReader implements RunsApi {
     const created = verdict?.kind === 'applied'
     const run_id = created ? derived : await this.#madeBy(request.run_key, derived)
     if (verdict?.kind === 'ignored' && verdict.reason === 'run_key_conflict') {
-      throw new ServoError('conflict', 'run_key_conflict', `another request used this key and created ${run_id}`, {
+      // A key names the work, and belongs to whoever chose it. The id of a request names the request alone.
+      const code = request.run_key.startsWith('user:') ? 'run_key_conflict' : 'idempotency_key_reused'
+      throw new ServoError('conflict', code, `another request used this key and created ${run_id}`, {
         hint: 'Use a new key, or repeat the first request unchanged.',
         facts: { run_id },
       })

@@ -8,6 +8,7 @@ import { partitionStatus } from '../../domain/partitions/partition-status.table.
 import { storedValues } from '../../domain/partitions/stored-values.table.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
+import { Events, type EventsOptions } from './events.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Removals } from './retention/removals.ts'
 import { Runs, type RunsOptions } from './runs.ts'
@@ -29,9 +30,13 @@ export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   readonly outage?: (() => string | undefined) | undefined
   /** How much room there is on the disk; absent where nobody knows. */
   readonly room?: (() => Promise<Room>) | undefined
+  /** Events as they become durable; absent in a process that only reads. */
+  readonly happening?: EventsOptions['live']
+  /** Told of parts of the ledger that somebody asked for and that cannot be read. */
+  readonly onDamage?: (path: string, message: string) => void
 }
 
-export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
+export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi & { readonly events: Events } {
   const statuses = new Statuses(statusSource(known))
   const runs = new Runs(known, { ...options, statuses })
   const schedules = new Schedules(known, options)
@@ -53,7 +58,8 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     outage: () => options.outage?.(),
   })
   const retention = new Removals(known, options.room)
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention }
+  const events = new Events(known, { runs, live: options.happening, onDamage: options.onDamage ?? (() => undefined) })
+  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention, events }
 }
 
 export function statusSource(known: Knowledge): StatusSource {

@@ -1,0 +1,51 @@
+import { isUlid } from '../../lib/ulid.ts'
+import { BASE, type Route, route } from '../routing/route.ts'
+import { type EventStreams, type EventsApi, eventsQuery, runEventsQuery } from './event-contract.ts'
+import { eventStream, type Stalls } from './event-stream.ts'
+
+export interface ServedEvents extends EventsApi, EventStreams {
+  readonly stalls: Stalls
+}
+
+interface Asked {
+  readonly type?: string | undefined
+  readonly asset?: string | undefined
+  readonly run?: string | undefined
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly after?: string | undefined
+  readonly follow?: boolean | undefined
+}
+
+/** Routes for what happened: of everything, or of one run. */
+export const eventRoutes = (service: ServedEvents): Route[] => [
+  route({
+    method: 'GET',
+    path: `${BASE}/events`,
+    needs: 'viewer',
+    query: eventsQuery,
+    handle: ({ query, request }) => answered(service, query, request, true),
+  }),
+  route({
+    method: 'GET',
+    path: `${BASE}/runs/:run_id/events`,
+    needs: 'viewer',
+    query: runEventsQuery,
+    handle: ({ query, params, request }) => answered(service, { ...query, run: params.run_id }, request, false),
+  }),
+]
+
+async function answered(service: ServedEvents, asked: Asked, request: Request, followsUnlessTold: boolean): Promise<unknown> {
+  const { limit, cursor, after, follow, ...filter } = asked
+  const accept = request.headers.get('accept') ?? ''
+  const isFollowing = follow ?? (accept.includes('text/event-stream') || (followsUnlessTold && !accept.includes('json')))
+  if (!isFollowing) return await service.page({ ...filter, limit, after: cursor ?? after ?? 'beginning' })
+  // A browser that connects again says what it has seen; that is newer than what its address says.
+  const seen = request.headers.get('last-event-id') ?? ''
+  const place = isUlid(seen) ? seen : (cursor ?? after ?? (followsUnlessTold ? 'now' : 'beginning'))
+  const hangUp = new AbortController()
+  request.signal.addEventListener('abort', () => hangUp.abort())
+  const frames = await service.stream({ ...filter, after: place }, hangUp.signal)
+  // To a browser this says not to connect again.
+  return frames === undefined ? new Response(null, { status: 204 }) : eventStream(frames, hangUp, service.stalls)
+}
