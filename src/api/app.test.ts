@@ -24,6 +24,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     retention: {} as AppOptions['retention'],
     tokens: {} as AppOptions['tokens'],
     events: {} as AppOptions['events'],
+    query: {} as AppOptions['query'],
     access: machineAccess('secret'),
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',

@@ -9,6 +9,7 @@ import { whyRoutes } from './automation/why-routes.ts'
 import { eventRoutes, type ServedEvents } from './events/event-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
+import { queryRoutes } from './query/query-routes.ts'
 import { retentionRoutes } from './retention-routes.ts'
 import { BASE, openRoute, type Route, route, type Served } from './routing/route.ts'
 import { addRoutes, emptyRouter } from './routing/router.ts'
@@ -58,6 +59,7 @@ export function routesOf(options: Omit<AppOptions, keyof Served | 'hosts'>): Rou
     ...retentionRoutes(options.retention),
     ...tokenRoutes(options.tokens),
     ...eventRoutes(options.events),
+    ...queryRoutes(options.query),
   ]
 }
 

@@ -71,6 +71,10 @@ const statusOfCode: Readonly<Record<string, number>> = {
   unfit_message: 422,
   idempotency_key_reused: 422,
   not_visible_yet: 504,
+  query_timeout: 504,
+  too_many_queries: 429,
+  query_too_large: 422,
+  out_of_memory: 422,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
@@ -95,6 +99,8 @@ const titles: Readonly<Record<number, string>> = {
 const titleOfCode: Readonly<Record<string, string>> = {
   sensor_failed: 'The sensor failed',
   idempotency_key_reused: 'The id was used for another request',
+  query_too_large: 'The query needs too much memory',
+  out_of_memory: 'The query needs too much memory',
   paused: 'The sensor is paused',
   disabled: 'The sensor is disabled',
   automation_paused: 'All automation is paused',

@@ -4,6 +4,7 @@ import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
 import type { WhyApi } from './automation/why-contract.ts'
 import type { EventsApi } from './events/event-contract.ts'
+import type { QueryApi } from './query/query-contract.ts'
 import type { RetentionApi } from './retention-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
@@ -19,4 +20,5 @@ export interface WorkspaceApi {
   readonly whys: WhyApi
   readonly retention: RetentionApi
   readonly events: EventsApi
+  readonly query: QueryApi
 }

@@ -4,6 +4,7 @@ import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
 import type { EventsApi } from '../api/events/event-contract.ts'
+import type { QueryApi } from '../api/query/query-contract.ts'
 import type { RetentionApi } from '../api/retention-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
@@ -32,6 +33,7 @@ export class ServoClient implements WorkspaceApi {
   readonly whys: WhyApi
   readonly retention: RetentionApi
   readonly events: EventsApi
+  readonly query: QueryApi
   readonly tokens: TokensApi
   readonly #server: Connection
 
@@ -46,6 +48,7 @@ export class ServoClient implements WorkspaceApi {
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
     this.events = eventsClient(this.#server)
+    this.query = { ask: (query) => this.#server.json('POST', '/query', { body: query }) }
     this.tokens = tokensClient(this.#server)
   }
 

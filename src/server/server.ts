@@ -5,6 +5,7 @@ import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
 import { routeOf } from '../api/probes/route-templates.ts'
 import { logged, problemResponse } from '../api/problem.ts'
+import type { QueryApi } from '../api/query/query-contract.ts'
 import { KeptAnswers } from '../api/request/kept-answers.ts'
 import { ApiTokens } from '../api/tokens/api-tokens.ts'
 import { tokenAccess } from '../api/tokens/token-access.ts'
@@ -68,6 +69,8 @@ export interface ServerOptions
   readonly settings?: () => OrchestratorSettings
   /** The environment of the process, in which the secrets of sensors are. */
   readonly environment?: Readonly<Record<string, string | undefined>>
+  /** Answers SQL; nobody does if absent. */
+  readonly query?: QueryApi | undefined
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
   /** What is counted here; the process may have added what it knows of itself. */
@@ -151,6 +154,7 @@ export class Server {
     const api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
+      query: parts.options.query,
       happening: { tail: parts.tail, clock: components.clock },
       onDamage: (path, message) => onTrouble?.(damageFound({ path, message })),
       ...deliveries,

@@ -40,6 +40,7 @@ const entries: Readonly<Record<Need, string>> = {
     GET ~/runs/:run_id/follow
     GET ~/runs/:run_id/events
     GET ~/events
+    POST ~/query
     GET ~/assets
     GET ~/assets/graph
     GET ~/assets/:key
@@ -147,6 +148,7 @@ const options: AppOptions = {
   retention: service('retention'),
   tokens: service('tokens'),
   events: service('events'),
+  query: service('query'),
   access: tokenAccess('token-of-the-machine', tokens),
   refused,
   hosts: ['localhost', '127.0.0.1'],

@@ -25,6 +25,7 @@ import { type Changed, Server } from '../server.ts'
 import { answeringAgain } from './answer-again.ts'
 import { endOrphans } from './orphans.ts'
 import { measureProcess } from './process-metrics.ts'
+import { QueryProcesses } from './query-processes.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
 
@@ -80,7 +81,8 @@ interface Parts {
   readonly evaluations: EvaluationPool | undefined
   readonly marker: string
   readonly server: Server
-  readonly stopMeasuring: () => void
+  /** Ends what is neither a worker nor the server itself. */
+  readonly stop: () => void
 }
 
 /** Until the project is loaded its limits are unknown, and nothing is dispatched. */
@@ -120,7 +122,7 @@ export class LocalServer {
   readonly #evaluations: EvaluationPool | undefined
   readonly #marker: string
   readonly #server: Server
-  readonly #stopMeasuring: () => void
+  readonly #stop: () => void
   readonly #watcher = new CodeWatcher(() => this.#reload())
   /** One reload after the other: the later one has seen every change that the earlier one saw. */
   readonly #reloads = new Mutex()
@@ -135,7 +137,7 @@ export class LocalServer {
     this.#evaluations = parts.evaluations
     this.#marker = parts.marker
     this.#server = parts.server
-    this.#stopMeasuring = parts.stopMeasuring
+    this.#stop = parts.stop
   }
 
   /** Where it listens. */
@@ -186,9 +188,11 @@ export class LocalServer {
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
+      const queries = new QueryProcesses(components)
       const server = await Server.open({
         components,
         metrics,
+        query: queries,
         lease,
         secrets,
         instance,
@@ -203,7 +207,11 @@ export class LocalServer {
         onStopped: (error) => onStopped?.(error),
       })
       const stopMeasuring = measureProcess(metrics.registry)
-      local = new LocalServer(options, { size, pool, evaluations, marker, server, stopMeasuring })
+      const stop = (): void => {
+        stopMeasuring()
+        queries.close()
+      }
+      local = new LocalServer(options, { size, pool, evaluations, marker, server, stop })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
       if (options.watch) await local.#watcher.add(projectDir)
@@ -242,7 +250,7 @@ export class LocalServer {
 
   async #close(http: ReturnType<typeof serve> | undefined, graceMs: number): Promise<void> {
     this.#watcher.close()
-    this.#stopMeasuring()
+    this.#stop()
     http?.close()
     // Accepted requests are answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)

@@ -1,4 +1,5 @@
 import type { Room } from '../../adapters/system/disk-room.ts'
+import type { QueryApi } from '../../api/query/query-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
@@ -6,6 +7,7 @@ import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { storedValues } from '../../domain/partitions/stored-values.table.ts'
+import { ServoError } from '../../lib/error.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
 import { Events, type EventsOptions } from './events.ts'
@@ -32,6 +34,8 @@ export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   readonly room?: (() => Promise<Room>) | undefined
   /** Events as they become durable; absent in a process that only reads. */
   readonly happening?: EventsOptions['live']
+  /** Answers SQL; absent in a command, which asks DuckDB itself. */
+  readonly query?: QueryApi | undefined
   /** Told of parts of the ledger that somebody asked for and that cannot be read. */
   readonly onDamage?: (path: string, message: string) => void
 }
@@ -59,7 +63,24 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
   })
   const retention = new Removals(known, options.room)
   const events = new Events(known, { runs, live: options.happening, onDamage: options.onDamage ?? (() => undefined) })
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention, events }
+  return {
+    runs,
+    assets: new Assets(known, statuses),
+    statuses,
+    schedules,
+    sensors,
+    backfills,
+    whys,
+    retention,
+    events,
+    query: options.query ?? NO_QUERIES,
+  }
+}
+
+const NO_QUERIES: QueryApi = {
+  ask: async () => {
+    throw new ServoError('unavailable', 'no_queries', 'this process answers no SQL', { hint: 'Use servo query.' })
+  },
 }
 
 export function statusSource(known: Knowledge): StatusSource {
