@@ -25,6 +25,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     tokens: {} as AppOptions['tokens'],
     events: {} as AppOptions['events'],
     query: {} as AppOptions['query'],
+    detail: {} as AppOptions['detail'],
     access: machineAccess('secret'),
     hosts: ['127.0.0.1', 'localhost'],
     instance: 'one',

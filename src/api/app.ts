@@ -6,6 +6,7 @@ import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
+import { detailRoutes } from './detail/detail-routes.ts'
 import { eventRoutes, type ServedEvents } from './events/event-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
@@ -50,6 +51,7 @@ export function routesOf(options: Omit<AppOptions, keyof Served | 'hosts'>): Rou
     ...(options.probes ?? []),
     ...(options.workers ?? []),
     ...runRoutes(options.runs),
+    ...detailRoutes(options.detail, options.runs),
     ...statusRoutes(options.statuses),
     ...assetRoutes(options.assets),
     ...scheduleRoutes(options.schedules),

@@ -3,6 +3,7 @@ import { runStates } from '../domain/runs/runs.table.ts'
 import { triggerTypes } from '../domain/runs/trigger.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { id, timestamp } from '../model/envelope.ts'
+import { lines } from './ndjson.ts'
 import { BASE, type Route, route } from './routing/route.ts'
 import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './run-contract.ts'
 
@@ -15,7 +16,6 @@ const listQuery = z.object({
   since: timestamp.optional(),
   until: timestamp.optional(),
 })
-const logQuery = z.object({ task: z.string().max(512).optional(), attempt: z.coerce.number().int().min(1).optional() })
 
 const runs = `${BASE}/runs` as const
 const run = `${runs}/:run_id` as const
@@ -59,13 +59,6 @@ export const runRoutes = (service: RunsApi): Route[] => [
   }),
   route({
     method: 'GET',
-    path: `${run}/logs`,
-    needs: 'viewer',
-    query: logQuery,
-    handle: ({ params, query }) => lines(service.logs(params.run_id, query)),
-  }),
-  route({
-    method: 'GET',
     path: `${run}/durations`,
     needs: 'viewer',
     handle: ({ params }) => service.durations(params.run_id),
@@ -77,24 +70,3 @@ export const runRoutes = (service: RunsApi): Route[] => [
     handle: ({ params, request }) => lines(service.follow(params.run_id, request.signal)),
   }),
 ]
-
-/** Sends one JSON object per line, each as soon as there is one. The first is awaited, so that an error still gets its own status. */
-async function lines(items: AsyncIterable<unknown>): Promise<Response> {
-  const iterator = items[Symbol.asyncIterator]()
-  let next = await iterator.next()
-  const encoder = new TextEncoder()
-  const body = new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      if (next.done) {
-        controller.close()
-        return
-      }
-      controller.enqueue(encoder.encode(`${JSON.stringify(next.value)}\n`))
-      next = await iterator.next()
-    },
-    async cancel() {
-      await iterator.return?.()
-    },
-  })
-  return new Response(body, { headers: { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' } })
-}

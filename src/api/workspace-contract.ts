@@ -3,6 +3,7 @@ import type { BackfillsApi } from './automation/backfill-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
 import type { WhyApi } from './automation/why-contract.ts'
+import type { DetailApi } from './detail/detail-contract.ts'
 import type { EventsApi } from './events/event-contract.ts'
 import type { QueryApi } from './query/query-contract.ts'
 import type { RetentionApi } from './retention-contract.ts'
@@ -20,5 +21,6 @@ export interface WorkspaceApi {
   readonly whys: WhyApi
   readonly retention: RetentionApi
   readonly events: EventsApi
+  readonly detail: DetailApi
   readonly query: QueryApi
 }

@@ -3,6 +3,7 @@ import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
+import type { DetailApi } from '../api/detail/detail-contract.ts'
 import type { EventsApi } from '../api/events/event-contract.ts'
 import type { QueryApi } from '../api/query/query-contract.ts'
 import type { RetentionApi } from '../api/retention-contract.ts'
@@ -13,6 +14,7 @@ import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
+import { detailClient } from './detail-client.ts'
 import { eventsClient } from './events-client.ts'
 import { retentionClient } from './retention-client.ts'
 import { runsClient } from './runs-client.ts'
@@ -33,6 +35,7 @@ export class ServoClient implements WorkspaceApi {
   readonly whys: WhyApi
   readonly retention: RetentionApi
   readonly events: EventsApi
+  readonly detail: DetailApi
   readonly query: QueryApi
   readonly tokens: TokensApi
   readonly #server: Connection
@@ -47,6 +50,7 @@ export class ServoClient implements WorkspaceApi {
     this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
+    this.detail = detailClient(this.#server)
     this.events = eventsClient(this.#server)
     this.query = { ask: (query) => this.#server.json('POST', '/query', { body: query }) }
     this.tokens = tokensClient(this.#server)

@@ -18,6 +18,7 @@ const options: AppOptions = {
   retention: nothing,
   tokens: nothing,
   events: nothing,
+  detail: nothing,
   query: nothing,
   access: machineAccess('secret'),
   hosts: ['localhost'],

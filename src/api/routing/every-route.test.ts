@@ -39,6 +39,11 @@ const entries: Readonly<Record<Need, string>> = {
     GET ~/runs/:run_id/durations
     GET ~/runs/:run_id/follow
     GET ~/runs/:run_id/events
+    GET ~/runs/:run_id/tasks
+    GET ~/runs/:run_id/tasks/:task_key
+    GET ~/definitions
+    GET ~/assets/:key/definition
+    GET ~/assets/:key/data
     GET ~/events
     POST ~/query
     GET ~/assets
@@ -148,6 +153,7 @@ const options: AppOptions = {
   retention: service('retention'),
   tokens: service('tokens'),
   events: service('events'),
+  detail: service('detail'),
   query: service('query'),
   access: tokenAccess('token-of-the-machine', tokens),
   refused,

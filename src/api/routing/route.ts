@@ -74,6 +74,8 @@ interface Declaration<P extends string, Q, B, By> {
   readonly statuses?: readonly [number, ...number[]]
   /** What a read is answered from; from memory if absent. */
   readonly readsFrom?: ReadFrom
+  /** True if an answer shows everything on record, also if the caller does not ask for that. */
+  readonly isFresh?: boolean
   /** True if the answer has a secret that is told once. */
   readonly tellsSecret?: boolean
   /** Returns what is sent as JSON, or a response. */
@@ -114,7 +116,7 @@ function declared<P extends string, Q, B, By>(
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
-  const { method, path, query, body, statuses = [200], readsFrom = 'memory', tellsSecret = false, handle } = declaration
+  const { method, path, query, body, statuses = [200], readsFrom = 'memory', tellsSecret = false, isFresh = false, handle } = declaration
   const does = kindOf(method, path, needs)
   return {
     method,
@@ -140,8 +142,10 @@ function declared<P extends string, Q, B, By>(
         request,
         repeated: (name: string) => c.req.queries(name),
       }
-      if (Object.keys(reading).length > 0)
-        await reads?.shows(known<ReadParameters>(checkedQuery(request, reading, readParameters).query), readsFrom)
+      if (isFresh || Object.keys(reading).length > 0) {
+        const said = { ...(isFresh && { fresh: 'true' }), ...reading }
+        await reads?.shows(known<ReadParameters>(checkedQuery(request, said, readParameters).query), readsFrom)
+      }
       const work = async (): Promise<Response> => {
         const answered = await handle(asked)
         return answered instanceof Response ? answered : answer(answered, statuses[0])

@@ -21,7 +21,7 @@ import { printChecks, warningsOf } from '../results/checks.ts'
 import { printFailures } from '../results/failures.ts'
 import { noneOf } from '../show-asset.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
-import { followWithLogs } from '../watch/follow-with-logs.ts'
+import { followWithLogs } from '../../api/detail/follow-with-logs.ts'
 import { requestRun } from './run.ts'
 
 export interface RunListFlags extends ProjectFlags {

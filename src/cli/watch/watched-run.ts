@@ -11,7 +11,7 @@ import type { ProjectFlags } from '../project.ts'
 import { checksOf, findingLines, printChecks, warningsOf } from '../results/checks.ts'
 import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
 import { localZone, RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
-import { followWithLogs, type LogsShown } from './follow-with-logs.ts'
+import { followWithLogs, type LogsShown } from '../../api/detail/follow-with-logs.ts'
 import { LiveBlock } from './live-block.ts'
 import { progressRows } from './progress.ts'
 

@@ -10,6 +10,7 @@ import { storedValues } from '../../domain/partitions/stored-values.table.ts'
 import { ServoError } from '../../lib/error.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
+import { Detail } from './detail.ts'
 import { Events, type EventsOptions } from './events.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Removals } from './retention/removals.ts'
@@ -62,6 +63,7 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     outage: () => options.outage?.(),
   })
   const retention = new Removals(known, options.room)
+  const query = options.query ?? NO_QUERIES
   const events = new Events(known, { runs, live: options.happening, onDamage: options.onDamage ?? (() => undefined) })
   return {
     runs,
@@ -73,7 +75,8 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     whys,
     retention,
     events,
-    query: options.query ?? NO_QUERIES,
+    query,
+    detail: new Detail(known, runs, query),
   }
 }
 
