@@ -9,7 +9,6 @@ import type { Envelope } from '../../model/envelope.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import { type EventTail, frameOf, sentEvent, type Wanted } from '../leader/events/event-tail.ts'
 import { wantedEvents } from '../leader/events/wanted-events.ts'
-import { withHeartbeats } from './event-heartbeats.ts'
 import type { Knowledge } from './knowledge.ts'
 import type { RunReader } from './run-reader.ts'
 
@@ -90,16 +89,18 @@ export class Events implements EventsApi, EventStreams {
     // A browser that has seen the last event connects once more; it is told to stop.
     if (last !== undefined && following.beginning !== undefined && 'after' in following.beginning)
       if (following.beginning.after >= last) return undefined
-    return withHeartbeats(this.#frames(following, live.tail, signal), live.clock, HEARTBEAT_MS, signal)
+    return this.#frames(following, live, signal)
   }
 
+  /** A reader takes a batch at a time. What it has not taken is kept nowhere for it: it is in the tail, or in the ledger. */
   async *#frames(
     { wanted, beginning, isFromNow, end }: Following,
-    tail: EventTail,
+    { tail, clock }: NonNullable<EventsOptions['live']>,
     signal: AbortSignal,
   ): AsyncGenerator<Uint8Array> {
     let news = Promise.withResolvers<void>()
     const wake = (): void => news.resolve()
+    const pulse = new Pulse(clock, wake)
     // From now on events are kept for this follower, so that none falls between history and what happens.
     const leave = tail.follow(wake)
     signal.addEventListener('abort', wake)
@@ -108,12 +109,14 @@ export class Events implements EventsApi, EventStreams {
     /** Read in the last segment: what was written but not told yet is not told twice. */
     let read: ReadonlySet<string> = new Set()
     try {
+      yield HEARTBEAT
       while (!signal.aborted) {
         if (at === undefined) {
           const [joins, order] = [tail.end, this.#known.recordedOrder()]
           for await (const segment of this.#recorded.from(await order, from)) {
             if (signal.aborted) return
-            yield* framesOf(segment, wanted)
+            if (pulse.isQuiet) yield pulse.beat()
+            for (const frames of framesOf(segment, wanted)) yield pulse.sent(frames)
             from = { after: segment.at(-1)?.event_id ?? '' }
             read = new Set(segment.map(({ event_id }) => event_id))
             at = tail.behind(from.after)
@@ -127,7 +130,7 @@ export class Events implements EventsApi, EventStreams {
           at = undefined
           continue
         }
-        if (batch.frames.length > 0) yield batch.frames
+        if (batch.frames.length > 0) yield pulse.sent(batch.frames)
         if (batch.last !== undefined) {
           from = { after: batch.last }
           if (read.size > 0 && !read.has(batch.last)) read = new Set()
@@ -139,8 +142,10 @@ export class Events implements EventsApi, EventStreams {
         if (last === '' || (last !== undefined && from !== undefined && 'after' in from && from.after >= last)) return
         if (at === tail.end) await news.promise
         news = Promise.withResolvers<void>()
+        if (pulse.isQuiet) yield pulse.beat()
       }
     } finally {
+      pulse.stop()
       leave()
       signal.removeEventListener('abort', wake)
     }
@@ -175,6 +180,47 @@ export class Events implements EventsApi, EventStreams {
       else if (row.finished_at !== null) ended = row.row_version
       return ended
     }
+  }
+}
+
+/** A comment of an event stream: it says that the connection is alive, and nothing else. The first goes out at once. */
+const HEARTBEAT = Buffer.from(': heartbeat\n\n')
+
+/** Notices when nothing was sent for a while. It has one alarm, however much is sent. */
+class Pulse {
+  isQuiet = false
+  #hasSent = false
+  #cancel: () => void = () => undefined
+  readonly #clock: Pick<AlarmClock, 'after'>
+  readonly #wake: () => void
+
+  constructor(clock: Pick<AlarmClock, 'after'>, wake: () => void) {
+    this.#clock = clock
+    this.#wake = wake
+    this.#wait()
+  }
+
+  sent(frames: Uint8Array): Uint8Array {
+    this.#hasSent = true
+    return frames
+  }
+
+  beat(): Uint8Array {
+    this.isQuiet = false
+    return HEARTBEAT
+  }
+
+  stop(): void {
+    this.#cancel()
+  }
+
+  #wait(): void {
+    this.#cancel = this.#clock.after(HEARTBEAT_MS, () => {
+      this.isQuiet = !this.#hasSent
+      this.#hasSent = false
+      if (this.isQuiet) this.#wake()
+      this.#wait()
+    })
   }
 }
 
