@@ -3,7 +3,7 @@ import { runStates } from '../domain/runs/runs.table.ts'
 import { triggerTypes } from '../domain/runs/trigger.ts'
 import { traceparentOf } from '../lib/traceparent.ts'
 import { id, timestamp } from '../model/envelope.ts'
-import { lines } from './ndjson.ts'
+import { lines } from './routing/ndjson.ts'
 import { BASE, type Route, route } from './routing/route.ts'
 import { cancelBody, newRunBody, previewBody, type RunsApi, rerunBody } from './run-contract.ts'
 

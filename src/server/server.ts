@@ -9,21 +9,14 @@ import type { QueryApi } from '../api/query/query-contract.ts'
 import { KeptAnswers } from '../api/request/kept-answers.ts'
 import { ApiTokens } from '../api/tokens/api-tokens.ts'
 import { tokenAccess } from '../api/tokens/token-access.ts'
-import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
-import { AssetGraph } from '../domain/assets/graph.ts'
 import type { RequestRun } from '../domain/automation/request-run.ts'
-import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
-import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
-import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
-import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
 import { checkLeads, leads, lostLead } from '../engine/ledger/leading.ts'
 import { ServoError } from '../lib/error.ts'
 import { newEvent } from '../model/event.ts'
-import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
@@ -45,7 +38,7 @@ import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
 import { Readiness } from './readiness.ts'
-import { declaredParts } from './workspace/declare.ts'
+import { declaredAutomation, declaredParts, NO_AUTOMATION } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { runRequested } from './workspace/requests.ts'
@@ -93,7 +86,7 @@ const LOOPBACK = ['127.0.0.1', 'localhost', '[::1]']
  */
 export class Server {
   readonly feed: Feed
-  readonly api: WorkspaceApi
+  readonly api: ReturnType<typeof workspaceApi>
   readonly orchestrator: Orchestrator
   /** The sensors of the workspace. */
   readonly sensors: SensorHub | undefined
@@ -151,7 +144,7 @@ export class Server {
     this.#onTrouble = onTrouble
     this.refused = new RefusedCalls(components.clock, (error) => onTrouble?.(error))
     this.hooks = new Hooks(known, { environment, deliveries: () => parts.sensors, url: () => this.#url, onTrouble })
-    const api = workspaceApi(known, {
+    this.api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
       query: parts.options.query,
@@ -164,7 +157,6 @@ export class Server {
       outage: () => parts.evaluator?.outage?.()?.reason,
       room: components.room,
     })
-    this.api = api
     this.#remoteWorkers = new RemoteWorkers({ remote, secrets, scope: components.scope, clock: components.clock })
     const readiness = new Readiness({
       components,
@@ -174,15 +166,8 @@ export class Server {
       isDraining: () => this.#isDraining,
     })
     const tokens = new ApiTokens(components)
-    const { events } = api
     this.#app = localApp({
-      ...api,
-      events: {
-        page: (query) => events.page(query),
-        follow: (query, signal) => events.follow(query, signal),
-        stream: (query, signal) => events.stream(query, signal),
-        stalls: components.clock,
-      },
+      ...this.api,
       reads: new FreshReads(this.orchestrator, parts.tail, components.clock),
       access: tokenAccess(secrets.api_token, tokens),
       answers: new KeptAnswers(components),
@@ -351,15 +336,6 @@ export class Server {
     await this.sensors?.close()
     await this.orchestrator.close()
   }
-}
-
-const NO_AUTOMATION = { schedules: [], sensors: [] }
-
-function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () => string) {
-  const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
-  const graph = new AssetGraph(manifest.assets)
-  const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
-  return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
 }
 
 /** Senders of messages may never try again after a 4xx. */

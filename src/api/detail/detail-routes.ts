@@ -1,5 +1,5 @@
 import { assetKeyOf } from '../asset-routes.ts'
-import { lines } from '../ndjson.ts'
+import { lines } from '../routing/ndjson.ts'
 import { BASE, type Route, route } from '../routing/route.ts'
 import type { RunsApi } from '../run-contract.ts'
 import { type DetailApi, dataQuery, definitionQuery, logQuery, taskQuery } from './detail-contract.ts'

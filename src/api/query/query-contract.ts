@@ -22,7 +22,7 @@ export type QueryBody = z.infer<typeof queryBody>
 export const queryAnswer = z.object({
   columns: z.array(z.object({ name: z.string(), type: z.string() }).readonly()).readonly(),
   /** A value for each column. */
-  rows: z.array(z.array(z.unknown())),
+  rows: z.array(z.array(z.json())),
   /** True if there are more rows than these. */
   truncated: z.boolean(),
 })

@@ -3,10 +3,10 @@ import { memoryStore } from '../../adapters/memory/object-store.ts'
 import { DAY_MS, SECOND_MS } from '../../lib/time.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { answer } from '../routing/route.ts'
-import { KeptAnswers, type KeyedRequest } from './kept-answers.ts'
+import { type IdentifiedChange, KeptAnswers } from './kept-answers.ts'
 
 const scope = { tenant_id: 'acme', workspace_id: 'analytics' }
-const request: KeyedRequest = { caller: 'ana', target: 'POST /backfills', id: 'once', said: { body: { days: 3 } } }
+const request: IdentifiedChange = { caller: 'ana', target: 'POST /backfills', id: 'once', said: { body: { days: 3 } } }
 
 function desk(clock = new VirtualClock(), store = memoryStore()) {
   let made = 0
@@ -20,7 +20,7 @@ function desk(clock = new VirtualClock(), store = memoryStore()) {
     restart() {
       kept = start()
     },
-    async ask(changes: Partial<KeyedRequest> = {}, does: () => Promise<Response> = work, keepsBody = true) {
+    async ask(changes: Partial<IdentifiedChange> = {}, does: () => Promise<Response> = work, keepsBody = true) {
       const response = await kept.once({ ...request, ...changes }, does, keepsBody)
       return [response.status, await response.json(), response.headers.get('idempotency-replayed')]
     },

@@ -13,7 +13,7 @@ const PERIOD_MS = 31 * DAY_MS
 const MAX_WAIT_MS = 10 * SECOND_MS
 
 /** A change that somebody asks for under an id. */
-export interface KeyedRequest {
+export interface IdentifiedChange {
   /** Who asks: two callers never get each other's answers. */
   readonly caller: string
   /** Method and path: what is paused under an id may be resumed under the same. */
@@ -57,7 +57,7 @@ export class KeptAnswers {
   }
 
   /** Does the work, unless it was done before: then gives the first answer again. */
-  async once(request: KeyedRequest, work: () => Promise<Response>, keepsBody: boolean): Promise<Response> {
+  async once(request: IdentifiedChange, work: () => Promise<Response>, keepsBody: boolean): Promise<Response> {
     const name = sha256(canonicalJson([request.caller, request.target, request.id]))
     const fingerprint = sha256(canonicalJson(request.said))
     const earlier = this.#inFlight.get(name)

@@ -37,7 +37,12 @@ async function ask(method: string, path: string) {
 /** Every route that takes parameters, and which; all others take none. */
 const parameters: Readonly<Record<string, string>> = {
   'GET /runs': 'limit, cursor, state, trigger, asset, since, until',
-  'GET /runs/:run_id/logs': 'task, attempt',
+  'GET /runs/:run_id/logs': 'task, attempt, limit, cursor, follow',
+  'GET /runs/:run_id/tasks': 'state, asset, limit, cursor',
+  'GET /runs/:run_id/events': 'type, asset, limit, cursor, after, follow',
+  'GET /events': 'type, asset, run, limit, cursor, after, follow',
+  'GET /definitions': 'select, limit, cursor',
+  'GET /assets/:key/data': 'partition, limit, cursor',
   'GET /assets': 'limit, cursor, select',
   'GET /assets/graph': 'select',
   'GET /assets/:asset_key/partitions': 'partition, status, order, values, limit, cursor',

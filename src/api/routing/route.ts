@@ -116,7 +116,17 @@ function declared<P extends string, Q, B, By>(
   needs: Need,
   letIn: (asked: Pick<Admitted<P, Q, B, By>, 'request' | 'params'>, access: Access) => By | Promise<By>,
 ): Route {
-  const { method, path, query, body, statuses = [200], readsFrom = 'memory', tellsSecret = false, isFresh = false, handle } = declaration
+  const {
+    method,
+    path,
+    query,
+    body,
+    statuses = [200],
+    readsFrom = 'memory',
+    tellsSecret = false,
+    isFresh = false,
+    handle,
+  } = declaration
   const does = kindOf(method, path, needs)
   return {
     method,

@@ -109,7 +109,6 @@ export class Loop {
     })
     for (const damage of compactor.takeDamage()) options.onFound?.(damage)
     await compactor.keepOrder()
-    // What was folded until now was on record before.
     compactor.fold.onApplied = (events) => loop.#foldedEvents.foldedOthers(events)
     self.loop = loop
     // An error while it was opened may have broken the loop already; the caller must not get a broken one.
@@ -313,7 +312,6 @@ export class Loop {
   #answer(segment: ClosedSegment): void {
     if (this.#isOver) return
     this.#segments.remove(segment)
-    segment.consumed.isDurable = true
     for (const submission of segment.submissions) this.#inbox.answer(submission)
     this.#foldedEvents.durable(segment.texts.length)
     this.#reactions.show(segment.changed, this.#break)

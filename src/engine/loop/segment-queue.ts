@@ -98,6 +98,7 @@ export class SegmentQueue {
   remove(segment: ClosedSegment): void {
     assert(this.#closed.shift() === segment, 'segments become durable in the order in which they were closed')
     this.#taken -= 1
+    segment.consumed.isDurable = true
     segment.ended.resolve()
   }
 

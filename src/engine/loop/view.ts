@@ -11,11 +11,11 @@ import { Archives } from '../ledger/archives.ts'
 import { unsettledAndPacked } from '../ledger/days.ts'
 import { readUndamaged } from '../ledger/read-segment.ts'
 import type { Manifest } from '../manifest/manifest.ts'
+import type { RecordedOrder } from '../manifest/recorded-order.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { FoldedSegments } from '../publish/folded-segments.ts'
 import { loadState, readDelta } from '../publish/load-state.ts'
-import type { RecordedOrder } from '../publish/recorded-events.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 
 export interface ViewOptions {

@@ -19,20 +19,20 @@ import { checkLeads, type Leading } from '../ledger/leading.ts'
 import type { Damage, LedgerPlace } from '../ledger/read-segment.ts'
 import { defaultL0Limits, type HistoryRule, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
 import { markOf } from '../manifest/published-mark.ts'
+import type { RecordedOrder } from '../manifest/recorded-order.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
 import { takeNextEpoch } from './create-manifest.ts'
-import { type Draft, draftBase, draftDelta } from './draft.ts'
+import { type Draft, draftBase, draftDelta, type Pending } from './draft.ts'
 import type { DraftInput } from './draft-input.ts'
 import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
 import { historyRule } from './keep-history.ts'
-import { LedgerFold } from './ledger-fold.ts'
+import { type FoldAhead, LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
 import { type Newest, newestReadable } from './newest-readable.ts'
-import type { RecordedOrder } from './recorded-events.ts'
 import { checkRetention, defaultRetention, type Retention } from './retention.ts'
 
 export interface CompactorOptions {
@@ -51,21 +51,6 @@ export interface CompactorOptions {
   readonly lease?: Leading
   /** Encodes large files; a process has one encoder for all its compactors. */
   readonly encoder?: Encoder
-}
-
-/** A loop that folds events here before their segment is durable, to decide what goes into the same segment. */
-export interface FoldAhead {
-  /** Called before anything else is folded or copied: the loop closes its open segment, and records it in the fold. */
-  closeSegment(): void
-  /** Resolves when every segment that was recorded is durable. Nothing is published before. */
-  durable(): Promise<void>
-}
-
-/** A publish that is drafted and not known to be written. */
-interface Pending {
-  /** Called once its segments are durable. */
-  finish(): Draft
-  draft?: Draft
 }
 
 /**

@@ -31,6 +31,14 @@ export interface Unpublished {
   events: number
 }
 
+/** A loop that folds events here before their segment is durable, to decide what goes into the same segment. */
+export interface FoldAhead {
+  /** Called before anything else is folded or copied: the loop closes its open segment, and records it in the fold. */
+  closeSegment(): void
+  /** Resolves when every segment that was recorded is durable. Nothing is published before. */
+  durable(): Promise<void>
+}
+
 export interface LedgerFoldParts {
   readonly ledger: LedgerPlace
   readonly registry: Registry

@@ -82,7 +82,7 @@ interface Parts {
   readonly marker: string
   readonly server: Server
   /** Ends what is neither a worker nor the server itself. */
-  readonly stop: () => void
+  readonly endings: readonly (() => void)[]
 }
 
 /** Until the project is loaded its limits are unknown, and nothing is dispatched. */
@@ -122,7 +122,7 @@ export class LocalServer {
   readonly #evaluations: EvaluationPool | undefined
   readonly #marker: string
   readonly #server: Server
-  readonly #stop: () => void
+  readonly #endings: Parts['endings']
   readonly #watcher = new CodeWatcher(() => this.#reload())
   /** One reload after the other: the later one has seen every change that the earlier one saw. */
   readonly #reloads = new Mutex()
@@ -137,7 +137,7 @@ export class LocalServer {
     this.#evaluations = parts.evaluations
     this.#marker = parts.marker
     this.#server = parts.server
-    this.#stop = parts.stop
+    this.#endings = parts.endings
   }
 
   /** Where it listens. */
@@ -206,12 +206,8 @@ export class LocalServer {
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
       })
-      const stopMeasuring = measureProcess(metrics.registry)
-      const stop = (): void => {
-        stopMeasuring()
-        queries.close()
-      }
-      local = new LocalServer(options, { size, pool, evaluations, marker, server, stop })
+      const endings = [measureProcess(metrics.registry), () => queries.close()]
+      local = new LocalServer(options, { size, pool, evaluations, marker, server, endings })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#listen([options.port].flat())
       if (options.watch) await local.#watcher.add(projectDir)
@@ -250,7 +246,7 @@ export class LocalServer {
 
   async #close(http: ReturnType<typeof serve> | undefined, graceMs: number): Promise<void> {
     this.#watcher.close()
-    this.#stop()
+    for (const end of this.#endings) end()
     http?.close()
     // Accepted requests are answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)

@@ -24,9 +24,8 @@ const lines = createInterface({ input: process.stdin })
 // Nobody wants the answer any more. DuckDB works in threads of its own, which end with the process.
 lines.once('close', () => process.exit(0))
 lines.once('line', (line) => {
-  void answer(JSON.parse(line) as QueryQuestion).then((answered) =>
-    process.stdout.write(`${JSON.stringify(answered)}\n`, () => process.exit(0)),
-  )
+  const question: QueryQuestion = JSON.parse(line)
+  void answer(question).then((answered) => process.stdout.write(`${JSON.stringify(answered)}\n`, () => process.exit(0)))
 })
 
 async function answer(question: QueryQuestion): Promise<AnsweredQuery> {
@@ -44,7 +43,7 @@ async function rowsFor({ dir, scope, sql, limit }: QueryQuestion): Promise<Query
     memory_limit: LIMITS.memory,
     threads: LIMITS.threads,
   })
-  const found: unknown[][] = []
+  const found: QueryAnswer['rows'] = []
   let bytes = 0
   for await (const batch of rows()) {
     for (const row of batch) {

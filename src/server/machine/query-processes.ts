@@ -90,7 +90,7 @@ export class QueryProcesses implements QueryApi {
     child.once('close', () => {
       const [line] = Buffer.concat(chunks).toString().split('\n')
       if (line === undefined || line === '') ended.reject(tooMuch())
-      else ended.resolve(JSON.parse(line) as AnsweredQuery)
+      else ended.resolve(JSON.parse(line))
     })
     // A process that ends before it has read says so by its end.
     child.stdin?.on('error', () => undefined)

@@ -113,7 +113,9 @@ const DATA_TIMEOUT_MS = 30_000
 /** The values of a key of several dimensions, in the order of the columns `partition_<dimension>`. */
 function valuesOf(partition: string, columns: readonly string[]): string[] {
   const values: Readonly<Record<string, string>> = readKey(partition)
-  return columns.map((column) => values[column.replace(/^partition_/, '')] ?? values[column.replace(/^partition_|_\d+$/g, '')] ?? '')
+  return columns.map(
+    (column) => values[column.replace(/^partition_/, '')] ?? values[column.replace(/^partition_|_\d+$/g, '')] ?? '',
+  )
 }
 
 function offsetIn(cursor: string): number {

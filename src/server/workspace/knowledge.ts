@@ -1,7 +1,7 @@
 import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import type { Submitted } from '../../engine/loop/loop.ts'
+import type { RecordedOrder } from '../../engine/manifest/recorded-order.ts'
 import type { Scope } from '../../engine/paths.ts'
-import type { RecordedOrder } from '../../engine/publish/recorded-events.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Components } from '../components.ts'

@@ -29,13 +29,13 @@ interface Kept {
 }
 
 /** Which events somebody wants. Followers that want the same have the same name. */
-export interface Wanted {
+export interface WantedEvents {
   readonly name: string
   readonly matches: (event: Envelope) => boolean
 }
 
 /** Some events, as they are sent. */
-export interface Batch {
+export interface EventBatch {
   /** Empty if none of the events is wanted. */
   readonly frames: Uint8Array
   /** The number of the event behind them. */
@@ -58,7 +58,7 @@ export class EventTail {
   readonly #numbers = new Map<string, number>()
   readonly #followers = new Set<() => void>()
   /** Batches that were put together since the last event came: followers wake at the same time and want the same. */
-  readonly #made = new Map<string, Batch>()
+  readonly #made = new Map<string, EventBatch>()
 
   /** The state was opened anew: what comes now follows this event. Whoever was behind reads the ledger. */
   opened(newest: string | undefined): void {
@@ -108,7 +108,7 @@ export class EventTail {
   }
 
   /** The events from a number on, as many as fit into a batch; undefined if they are not kept any more. */
-  read(from: number, wanted: Wanted): Batch | undefined {
+  read(from: number, wanted: WantedEvents): EventBatch | undefined {
     if (from < this.#first) return undefined
     const name = `${from} ${wanted.name}`
     const made = this.#made.get(name) ?? this.#batch(from, wanted)
@@ -116,7 +116,7 @@ export class EventTail {
     return made
   }
 
-  #batch(from: number, { matches }: Wanted): Batch {
+  #batch(from: number, { matches }: WantedEvents): EventBatch {
     const frames: Buffer[] = []
     let [bytes, next] = [0, from]
     let last: string | undefined

@@ -1,10 +1,10 @@
 import type { EventFilter } from '../../../api/events/event-contract.ts'
 import { isObject } from '../../../lib/is-object.ts'
 import type { Envelope } from '../../../model/envelope.ts'
-import type { Wanted } from './event-tail.ts'
+import type { WantedEvents } from './event-tail.ts'
 
 /** Which events are wanted: those that match everything that is named. */
-export function wantedEvents({ run, type, asset }: EventFilter): Wanted {
+export function wantedEvents({ run, type, asset }: EventFilter): WantedEvents {
   const types = type === undefined ? undefined : new Set(type.split(',').map((each) => each.trim()))
   return {
     name: JSON.stringify([run ?? null, type ?? null, asset ?? null]),

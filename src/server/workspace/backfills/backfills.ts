@@ -257,15 +257,10 @@ export class Backfills extends BackfillReader implements BackfillsApi {
     const made = await lookup(this.#known, backfillRequests, requestKey(request, parent))
     if (made === undefined) return undefined
     if (made.request_fingerprint !== fingerprint)
-      throw new ServoError(
-        'conflict',
-        'idempotency_key_reused',
-        `another request used this id and created ${made.backfill_id}`,
-        {
-          hint: 'Use a new id, or repeat the first request unchanged.',
-          facts: { backfill_id: made.backfill_id },
-        },
-      )
+      throw new ServoError('conflict', 'idempotency_key_reused', `another request used this id: ${made.backfill_id}`, {
+        hint: 'Use a new id, or repeat the first request unchanged.',
+        facts: { backfill_id: made.backfill_id },
+      })
     const { backfill } = await this.find(made.backfill_id)
     const { created_event_id: event_id, created_at: at } = made
     return created(backfill, { message: 'backfill created', event_id, at, request, isNew: false })

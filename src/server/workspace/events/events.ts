@@ -1,16 +1,18 @@
-import type { EventPage, EventStreams, EventsAfter, EventsApi, WireEvent } from '../../api/events/event-contract.ts'
-import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
-import { Archives } from '../../engine/ledger/archives.ts'
-import { Paths } from '../../engine/paths.ts'
-import { type Beginning, RecordedEvents } from '../../engine/publish/recorded-events.ts'
-import { SECOND_MS, toMs } from '../../lib/time.ts'
-import { ulidFloor } from '../../lib/ulid.ts'
-import type { Envelope } from '../../model/envelope.ts'
-import type { AlarmClock } from '../../ports/clock.ts'
-import { type EventTail, frameOf, sentEvent, type Wanted } from '../leader/events/event-tail.ts'
-import { wantedEvents } from '../leader/events/wanted-events.ts'
-import type { Knowledge } from './knowledge.ts'
-import type { RunReader } from './run-reader.ts'
+import type { EventPage, EventsAfter, WireEvent } from '../../../api/events/event-contract.ts'
+import type { ServedEvents } from '../../../api/events/event-routes.ts'
+import type { Stalls } from '../../../api/events/event-stream.ts'
+import { isRunOver, runs } from '../../../domain/runs/runs.table.ts'
+import { Archives } from '../../../engine/ledger/archives.ts'
+import { type Beginning, RecordedEvents } from '../../../engine/loop/recorded-events.ts'
+import { Paths } from '../../../engine/paths.ts'
+import { SECOND_MS, toMs } from '../../../lib/time.ts'
+import { ulidFloor } from '../../../lib/ulid.ts'
+import type { Envelope } from '../../../model/envelope.ts'
+import type { AlarmClock } from '../../../ports/clock.ts'
+import { type EventTail, frameOf, sentEvent, type WantedEvents } from '../../leader/events/event-tail.ts'
+import { wantedEvents } from '../../leader/events/wanted-events.ts'
+import type { Knowledge } from '../knowledge.ts'
+import type { RunReader } from '../run-reader.ts'
 
 export interface EventsOptions {
   readonly runs: Pick<RunReader, 'resolve' | 'get'>
@@ -27,7 +29,7 @@ const BATCH_BYTES = 256 << 10
 
 /** Where a reader is, and what it wants. */
 interface Following {
-  readonly wanted: Wanted
+  readonly wanted: WantedEvents
   /** Of a run that is over, the last event that matters; undefined while there may be more. */
   readonly end: () => string | undefined
   /** Where to begin if nothing was seen yet. */
@@ -37,7 +39,7 @@ interface Following {
 }
 
 /** What happened, in the order of the record: from the ledger, and as it happens. */
-export class Events implements EventsApi, EventStreams {
+export class Events implements ServedEvents {
   readonly #known: Knowledge
   readonly #options: EventsOptions
   readonly #recorded: RecordedEvents
@@ -49,6 +51,11 @@ export class Events implements EventsApi, EventStreams {
     this.#recorded = new RecordedEvents({ ...place, archives: new Archives(place) }, ({ path, message }) =>
       options.onDamage(path, message),
     )
+  }
+
+  /** Rings when a reader has taken nothing for too long. */
+  get stalls(): Stalls {
+    return this.#options.live?.clock ?? NEVER
   }
 
   async page({ limit, ...query }: EventsAfter & { readonly limit: number }): Promise<EventPage> {
@@ -224,8 +231,10 @@ class Pulse {
   }
 }
 
+const NEVER: Stalls = { after: () => () => undefined }
+
 /** Those of some events that are wanted, in batches. */
-function* framesOf(events: readonly Envelope[], { matches }: Wanted): Generator<Uint8Array> {
+function* framesOf(events: readonly Envelope[], { matches }: WantedEvents): Generator<Uint8Array> {
   let [frames, bytes]: [Buffer[], number] = [[], 0]
   for (const event of events) {
     if (!matches(event)) continue
@@ -239,7 +248,7 @@ function* framesOf(events: readonly Envelope[], { matches }: Wanted): Generator<
   if (frames.length > 0) yield Buffer.concat(frames)
 }
 
-const skipping = (wanted: Wanted, read: ReadonlySet<string>): Wanted =>
+const skipping = (wanted: WantedEvents, read: ReadonlySet<string>): WantedEvents =>
   read.size === 0
     ? wanted
     : { name: `${wanted.name} ${[...read].at(-1)}`, matches: (event) => !read.has(event.event_id) && wanted.matches(event) }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { AssetDefinitionInput } from '../../src/contract/project-manifest.ts'
-import { Led } from './led.ts'
+import type { AssetDefinitionInput } from '../../../src/contract/project-manifest.ts'
+import { Led } from '../led.ts'
 
 const asset = (asset_key: string, more: Partial<AssetDefinitionInput> = {}): AssetDefinitionInput => ({
   asset_key,
@@ -10,10 +10,13 @@ const asset = (asset_key: string, more: Partial<AssetDefinitionInput> = {}): Ass
 
 async function opened() {
   const keys = ['a', 'b', 'c', 'd', 'e']
-  const led = await Led.open({ assets: keys.map((key) => asset(key, { retry: { max_attempts: 2, initial_ms: 10 } })) }, {}, (envelope) =>
-    envelope.asset_key === 'c' && envelope.attempt === 1
-      ? { result: { outcome: 'FAILED', error: { category: 'user', message: 'no rows', retryable: true } } }
-      : {},
+  const led = await Led.open(
+    { assets: keys.map((key) => asset(key, { retry: { max_attempts: 2, initial_ms: 10 } })) },
+    {},
+    (envelope) =>
+      envelope.asset_key === 'c' && envelope.attempt === 1
+        ? { result: { outcome: 'FAILED', error: { category: 'user', message: 'no rows', retryable: true } } }
+        : {},
   )
   const run = await led.request('all')
   for (let i = 0; i < 5; i++) {
@@ -56,7 +59,11 @@ test('[X9] output is read in pages, of all attempts or of one, and followed to t
   const { body } = await led.get(`/runs/${run}`)
   const { logs } = led.server.orchestrator
   for (const { task_key, attempt, attempt_id } of body.attempts) {
-    const entries = [1, 2, 3].map((n) => ({ at: '2026-01-01T00:00:00.000Z', stream: 'stdout', text: `${task_key}${attempt}-${n}` }))
+    const entries = [1, 2, 3].map((n) => ({
+      at: '2026-01-01T00:00:00.000Z',
+      stream: 'stdout',
+      text: `${task_key}${attempt}-${n}`,
+    }))
     logs.add({ run_id: run, task_key, attempt, attempt_id }, entries as never)
   }
   const { found, count } = await pages(led, `/runs/${run}/logs?limit=4`, 'entries')
@@ -67,7 +74,12 @@ test('[X9] output is read in pages, of all attempts or of one, and followed to t
   expect(second).toMatchObject([{ text: 'c2-1', task_key: 'c', attempt: 2 }, { text: 'c2-2' }, { text: 'c2-3' }])
   expect((await led.get(`/runs/${run}/logs?cursor=zzz`)).body.code).toBe('bad_cursor')
   const followed = await (await led.response(`/runs/${run}/logs?follow=true`)).text()
-  expect(followed.trim().split('\n').map((line) => JSON.parse(line).text)).toEqual(texts)
+  expect(
+    followed
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line).text),
+  ).toEqual(texts)
 })
 
 test('[X9] declarations are listed as they are on record', async () => {

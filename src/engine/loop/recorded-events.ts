@@ -2,14 +2,8 @@ import type { Envelope } from '../../model/envelope.ts'
 import { type Damage, type LedgerPlace, readUndamaged } from '../ledger/read-segment.ts'
 import { type Manifest, type OrderEntry, orderedDelta } from '../manifest/manifest.ts'
 import { type PageRef, readEntries, readPage } from '../manifest/page-list.ts'
-import { readOrder } from './folded-segments.ts'
-
-/** Everything on record as of one moment, in the order in which it was consumed. */
-export interface RecordedOrder {
-  readonly manifest: Manifest
-  /** Segments that are durable and in no manifest yet. */
-  readonly tail: readonly string[]
-}
+import type { RecordedOrder } from '../manifest/recorded-order.ts'
+import { readOrder } from '../publish/folded-segments.ts'
 
 /** Where to begin: behind an event on record, or with the first event whose id is not smaller. */
 export type Beginning = { readonly after: string } | { readonly since: string }
@@ -66,31 +60,31 @@ export class RecordedEvents {
 
   /** The publish of the last entry of the order whose first event is not later than this one; undefined if all are later. */
   async #entryBefore({ order: { levels } }: Manifest, id: string): Promise<number | undefined> {
-    const [entries, ...above] = levels
-    const found = await this.#lastBefore(entries, 0, id)
-    if (found !== undefined) return found
-    for (const [below, pages] of above.entries()) {
-      const older = await this.#lastBefore(pages, below + 1, id)
-      if (older !== undefined) return older
+    // The newest are in the lowest level.
+    for (const level of levels) {
+      const found = await this.#lastBefore(level, id)
+      if (found !== undefined) return found
     }
     return undefined
   }
 
-  async #lastBefore(level: readonly (OrderEntry | PageRef)[], depth: number, id: string): Promise<number | undefined> {
+  async #lastBefore(level: readonly (OrderEntry | PageRef)[], id: string): Promise<number | undefined> {
     for (const each of level.toReversed()) {
-      const entry = await this.#firstEntry(each, depth)
+      const entry = await this.#firstEntry(each)
       if (entry === undefined || !(await this.#beginsBefore(await this.#segmentsOf(entry), id))) continue
-      if (depth === 0) return entry.publish
-      const below = await readPage<OrderEntry | PageRef>(this.#ledger.store, each as PageRef)
-      return await this.#lastBefore(below, depth - 1, id)
+      return isPage(each) ? await this.#lastBefore(await this.#contentOf(each), id) : entry.publish
     }
     return undefined
   }
 
-  async #firstEntry(at: OrderEntry | PageRef, depth: number): Promise<OrderEntry | undefined> {
-    if (depth === 0) return at as OrderEntry
-    const [first] = await readPage<OrderEntry | PageRef>(this.#ledger.store, at as PageRef)
-    return first && (await this.#firstEntry(first, depth - 1))
+  async #firstEntry(at: OrderEntry | PageRef): Promise<OrderEntry | undefined> {
+    if (!isPage(at)) return at
+    const [first] = await this.#contentOf(at)
+    return first && (await this.#firstEntry(first))
+  }
+
+  #contentOf(page: PageRef): Promise<(OrderEntry | PageRef)[]> {
+    return readPage(this.#ledger.store, page)
   }
 
   async #beginsBefore(segments: readonly string[], id: string): Promise<boolean> {
@@ -142,3 +136,5 @@ export class RecordedEvents {
 }
 
 const idOf = (beginning: Beginning): string => ('after' in beginning ? beginning.after : beginning.since)
+
+const isPage = (each: OrderEntry | PageRef): each is PageRef => 'first' in each

@@ -1,6 +1,6 @@
 import fs from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TestProject } from './support/project.ts'
+import { TestProject } from '../support/project.ts'
 
 let project: TestProject
 let url: string

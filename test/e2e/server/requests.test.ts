@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { WireEvent } from '../../src/api/events/event-contract.ts'
-import { TestProject } from './support/project.ts'
-import type { Servo } from './support/servo.ts'
+import type { WireEvent } from '../../../src/api/events/event-contract.ts'
+import { TestProject } from '../support/project.ts'
+import type { Servo } from '../support/servo.ts'
 
 let project: TestProject
 let server: Servo
@@ -53,7 +53,8 @@ async function followed(path: string, isLast: (event: WireEvent) => boolean, see
 }
 
 test('[Y1] fifty identical creates at once are one backfill with one answer, after a kill and a restart too; [X2] events go on from where a follower was', async () => {
-  const isEnd = (event: WireEvent): boolean => event.event_type === 'BackfillStateChanged' && event.payload['to_state'] === 'SUCCEEDED'
+  const isEnd = (event: WireEvent): boolean =>
+    event.event_type === 'BackfillStateChanged' && event.payload['to_state'] === 'SUCCEEDED'
   const following = followed('/events?after=beginning', isEnd)
   const answers = await Promise.all(Array.from({ length: 50 }, () => create('2025-01-10')))
   const [[status, first] = [0, '']] = answers
@@ -89,7 +90,9 @@ test('[X9] the data of an asset is shown in pages, of all partitions or of one',
   const first = await get('?limit=6')
   const second = await get(`?limit=6&cursor=${first['next_cursor']}`)
   const rows = [first, second].flatMap((page) => page['rows'] as string[][])
-  expect(rows.map(([value]) => value).toSorted()).toEqual(Array.from({ length: 10 }, (_, i) => `2025-01-${String(i + 1).padStart(2, '0')}`))
+  expect(rows.map(([value]) => value).toSorted()).toEqual(
+    Array.from({ length: 10 }, (_, i) => `2025-01-${String(i + 1).padStart(2, '0')}`),
+  )
   expect(second['next_cursor']).toBeNull()
   expect(await get('?partition=2025-02-20')).toMatchObject({ rows: [] })
   expect((await ask('GET', '/assets/nope/data')).status).toBe(404)
