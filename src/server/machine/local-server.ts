@@ -81,7 +81,6 @@ interface Parts {
   readonly evaluations: EvaluationPool | undefined
   readonly marker: string
   readonly server: Server
-  /** Ends what is neither a worker nor the server itself. */
   readonly endings: readonly (() => void)[]
 }
 
