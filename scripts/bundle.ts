@@ -16,6 +16,7 @@ const entries = [
   'cli/main',
   'cli/check/check-process',
   'server/machine/worker-process',
+  'server/machine/query-process',
   'engine/publish/encoder-thread',
   'adapters/fs/writer-thread',
 ]

@@ -2,7 +2,6 @@ import type { BlockList } from 'node:net'
 import type { Hono } from 'hono'
 import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
-import type { Access } from './access/access.ts'
 import { callingClient, noteClient } from './access/client.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
 import { type OwnNames, refuseStrangers } from './access/strangers.ts'
@@ -11,12 +10,15 @@ import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
 import { sensorRoutes } from './automation/sensor-routes.ts'
 import { whyRoutes } from './automation/why-routes.ts'
+import { detailRoutes } from './detail/detail-routes.ts'
+import { eventRoutes, type ServedEvents } from './events/event-routes.ts'
 import type { RequestLimits } from './limits/limits.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { noteRoute } from './probes/route-templates.ts'
 import { logged } from './problem.ts'
+import { queryRoutes } from './query/query-routes.ts'
 import { retentionRoutes } from './retention-routes.ts'
-import { BASE, openRoute, type Route, route } from './routing/route.ts'
+import { BASE, openRoute, type Route, route, type Served } from './routing/route.ts'
 import { addRoutes, emptyRouter } from './routing/router.ts'
 import { runRoutes } from './run-routes.ts'
 import { statusRoutes } from './status-routes.ts'
@@ -25,12 +27,11 @@ import { tokenRoutes } from './tokens/token-routes.ts'
 import { leaveUnread } from './unread-body.ts'
 import type { WorkspaceApi } from './workspace-contract.ts'
 
-export interface AppOptions extends WorkspaceApi {
-  /** Decides who calls. */
-  readonly access: Access
+export interface AppOptions extends WorkspaceApi, Served {
   /** Counts calls that are refused. */
   readonly refused?: Pick<RefusedCalls, 'notice'>
   readonly tokens: TokensApi
+  readonly events: ServedEvents
   /** Names that this server goes by. */
   readonly own: () => OwnNames
   /** Proxies that are believed what they say of callers. */
@@ -45,8 +46,6 @@ export interface AppOptions extends WorkspaceApi {
   readonly handOver?: () => void
   /** Routes for workers, which authenticate with tokens of their own. */
   readonly workers?: readonly Route[]
-  /** True if each answer is compared with its schema before it is sent; by default in tests. */
-  readonly checksAnswers?: boolean | undefined
   /** Told of every request that could not be answered because of an error of ours. */
   readonly onTrouble?: ((error: unknown) => void) | undefined
   /** Routes for senders of messages to sensors, which are known by their signatures. */
@@ -56,7 +55,7 @@ export interface AppOptions extends WorkspaceApi {
 }
 
 /** Every route of a server. There are no others: the router is made from this list. */
-export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
+export function routesOf(options: Omit<AppOptions, keyof Served | 'own'>): Route[] {
   const routes = [
     ...(options.hooks ?? []),
     ...serverRoutes(options),
@@ -64,6 +63,7 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
     ...(options.login ?? []),
     ...(options.workers ?? []),
     ...runRoutes(options.runs),
+    ...detailRoutes(options.detail, options.runs),
     ...statusRoutes(options.statuses),
     ...assetRoutes(options.assets),
     ...scheduleRoutes(options.schedules),
@@ -72,13 +72,15 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
     ...whyRoutes(options.whys),
     ...retentionRoutes(options.retention),
     ...tokenRoutes(options.tokens),
+    ...eventRoutes(options.events),
+    ...queryRoutes(options.query),
   ]
   return [...routes, ...openApiRoutes(routes)]
 }
 
 /** The whole API of a server on one machine: refuses strangers first, then routes, and then looks who calls. */
 export function localApp(options: AppOptions): Hono {
-  const { access, own, proxies = () => undefined, limits, refused, onTrouble, checksAnswers } = options
+  const { access, answers, reads, own, proxies = () => undefined, limits, refused, onTrouble, checksAnswers } = options
   const routes = routesOf(options)
   const isForSenders = ({ needs }: Route): boolean => needs === 'signature'
   const app = emptyRouter()
@@ -110,6 +112,8 @@ export function localApp(options: AppOptions): Hono {
     routes.filter((each) => !isForSenders(each)),
     {
       access,
+      answers,
+      reads,
       limits,
       checksAnswers,
       onFailed: (error, route, request) => refused?.notice(error, route, callingClient(request).address),

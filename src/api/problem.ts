@@ -26,6 +26,7 @@ export const problemDetails = named(
     actual: z.number().exactOptional().describe('The one there is.'),
     current: z.string().exactOptional().describe('The state there is.'),
     requested: z.string().exactOptional().describe('The one that the caller asked for.'),
+    position: z.string().exactOptional().describe('The id of the newest event that can be read.'),
   }),
 )
 export type Problem = Told<typeof problemDetails>
@@ -41,6 +42,7 @@ const told: Readonly<Record<string, 'string' | 'number' | 'boolean'>> = {
   actual: 'number',
   current: 'string',
   requested: 'string',
+  position: 'string',
 }
 
 const statusOfKind: Record<ErrorKind, number> = {
@@ -72,6 +74,12 @@ const statusOfCode: Readonly<Record<string, number>> = {
   sensor_failed: 500,
   unfit_message: 422,
   too_many_requests: 429,
+  idempotency_key_reused: 422,
+  not_visible_yet: 504,
+  query_timeout: 504,
+  too_many_queries: 429,
+  query_too_large: 422,
+  out_of_memory: 422,
 }
 
 const OUR_FAULT = 'Something is wrong with Servo'
@@ -89,11 +97,15 @@ const titles: Readonly<Record<number, string>> = {
   429: 'Too many requests',
   500: OUR_FAULT,
   503: 'Service unavailable',
+  504: 'Not in time',
 }
 
 /** Not every 500 is our fault, and not every 503 means that something cannot be reached. */
 const titleOfCode: Readonly<Record<string, string>> = {
   sensor_failed: 'The sensor failed',
+  idempotency_key_reused: 'The id was used for another request',
+  query_too_large: 'The query needs too much memory',
+  out_of_memory: 'The query needs too much memory',
   paused: 'The sensor is paused',
   disabled: 'The sensor is disabled',
   automation_paused: 'All automation is paused',
@@ -119,8 +131,10 @@ export function problemOf(error: unknown): Problem {
 export function problemResponse(error: unknown): Response {
   const problem = problemOf(error)
   const headers = new Headers({ 'content-type': 'application/problem+json', 'cache-control': 'no-store' })
+  const retryAfterSec = retryAfterSecOf(error)
   // The server retries its storage all the time, so a caller that retries in a second soon learns when it works.
-  if (problem.status === 503 || problem.status === 429) headers.set('retry-after', String(retryAfterSecOf(error) ?? 1))
+  if (problem.status === 503 || problem.status === 429 || retryAfterSec !== undefined)
+    headers.set('retry-after', String(retryAfterSec ?? 1))
   if (problem.status === 401) headers.set('www-authenticate', 'Bearer')
   return new Response(JSON.stringify(problem), { status: problem.status, headers })
 }
@@ -134,7 +148,7 @@ export function logged({ method, url }: Pick<Request, 'method' | 'url'>, error: 
   })
 }
 
-/** Set where only a person can help. */
+/** Set where a second is not what it takes. */
 function retryAfterSecOf(error: unknown): number | undefined {
   const { retry_after_sec } = isServoError(error) ? error.facts : {}
   return typeof retry_after_sec === 'number' ? retry_after_sec : undefined

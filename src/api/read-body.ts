@@ -9,11 +9,11 @@ const MAX_BYTES = 1 << 20
 const MAX_DEPTH = 32
 
 /** The body of a request, checked from the outside in: form, size, text, JSON, depth, fields. No body at all is an empty object. */
-export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promise<T> {
+export async function readBody<T>(request: Request, schema: z.ZodType<T>, isKeyed = false): Promise<ReadBody<T>> {
   const bytes = await readBytes(request)
   if (bytes.length > 0) checkMediaType(request)
   const json = bytes.length === 0 ? {} : checkedJson(bytes)
-  const value = withRequestId(request, json, schema)
+  const { said: value, requestId } = isKeyed ? withRequestId(request, json, schema) : { said: json, requestId: undefined }
   const parsed = schema.safeParse(value)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -21,7 +21,13 @@ export async function readBody<T>(request: Request, schema: z.ZodType<T>): Promi
   }
   const unknown = unknownField(value, parsed.data)
   if (unknown !== undefined) throw badBody(unknown, 'is not a known field of this request')
-  return parsed.data
+  return { body: parsed.data, requestId }
+}
+
+export interface ReadBody<T> {
+  readonly body: T
+  /** The id that the request goes by, of a request that may have one. */
+  readonly requestId: string | undefined
 }
 
 /** What the headers say of the form of a body. */

@@ -73,10 +73,10 @@ const runWithAsker = named(
 )
 export type RunWithAsker = Told<typeof runWithAsker>
 
-const wireTask = named('Task', rowSchema(tasks, { spec: anything }))
+export const wireTask = named('Task', rowSchema(tasks, { spec: anything }))
 export type WireTask = Told<typeof wireTask>
 
-const wireAttempt = named(
+export const wireAttempt = named(
   'Attempt',
   rowSchema(taskAttempts, { error_detail: typedAs<RecordedDetail>(errorDetail), output: anything, metrics: anything }),
 )

@@ -5,7 +5,6 @@ import {
   acceptedCancel,
   acceptedRun,
   cancelBody,
-  logQuery,
   newRunBody,
   previewBody,
   type RunsApi,
@@ -14,7 +13,6 @@ import {
   runDurations,
   runEvent,
   runListQuery,
-  runLogEntry,
   runPage,
   runPreview,
 } from './run-contract.ts'
@@ -95,17 +93,6 @@ export const runRoutes = (service: RunsApi): Route[] => [
     statuses: [202],
     handle: ({ params, body, by, request }) =>
       service.rerun(params.run_id, body, by.name, traceparentOf(request.headers.get('traceparent'))),
-  }),
-  route({
-    method: 'GET',
-    path: `${run}/logs`,
-    operation: 'getRunLogs',
-    summary: 'Shows the lines that its tasks printed.',
-    needs: 'viewer',
-    query: logQuery,
-    answer: lines(runLogEntry),
-    problems: [404, 409],
-    handle: ({ params, query }) => service.logs(params.run_id, query),
   }),
   route({
     method: 'GET',

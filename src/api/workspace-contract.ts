@@ -3,6 +3,9 @@ import type { BackfillsApi } from './automation/backfill-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
 import type { SensorsApi } from './automation/sensor-contract.ts'
 import type { WhyApi } from './automation/why-contract.ts'
+import type { DetailApi } from './detail/detail-contract.ts'
+import type { EventsApi } from './events/event-contract.ts'
+import type { QueryApi } from './query/query-contract.ts'
 import type { RetentionApi } from './retention-contract.ts'
 import type { RunsApi } from './run-contract.ts'
 import type { StatusApi } from './status-contract.ts'
@@ -17,4 +20,7 @@ export interface WorkspaceApi {
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
   readonly retention: RetentionApi
+  readonly events: EventsApi
+  readonly detail: DetailApi
+  readonly query: QueryApi
 }

@@ -3,7 +3,9 @@ import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
 import type { SensorsApi } from '../api/automation/sensor-contract.ts'
 import type { WhyApi } from '../api/automation/why-contract.ts'
+import type { EventsApi } from '../api/events/event-contract.ts'
 import type { LoginLink } from '../api/login/login-links.ts'
+import type { NewQuery, QueryAnswer } from '../api/query/query-contract.ts'
 import type { RetentionApi } from '../api/retention-contract.ts'
 import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
@@ -12,6 +14,8 @@ import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
+import { detailClient, type RemoteDetail } from './detail-client.ts'
+import { eventsClient } from './events-client.ts'
 import type { Remote } from './remote.ts'
 import { retentionClient } from './retention-client.ts'
 import { runsClient } from './runs-client.ts'
@@ -31,6 +35,9 @@ export class ServoClient implements WorkspaceApi {
   readonly backfills: Remote<BackfillsApi>
   readonly whys: Remote<WhyApi>
   readonly retention: Remote<RetentionApi>
+  readonly events: Remote<EventsApi>
+  readonly detail: RemoteDetail
+  readonly query: { ask(query: NewQuery): Promise<QueryAnswer> }
   readonly tokens: Remote<TokensApi>
   readonly #server: Connection
 
@@ -44,6 +51,9 @@ export class ServoClient implements WorkspaceApi {
     this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
+    this.detail = detailClient(this.#server)
+    this.events = eventsClient(this.#server)
+    this.query = { ask: (query) => this.#server.json('POST', '/query', { body: query }) }
     this.tokens = tokensClient(this.#server)
   }
 

@@ -1,4 +1,5 @@
 import { type ErrorKind, messageOf, ServoError } from '../lib/error.ts'
+import { isObject } from '../lib/is-object.ts'
 import { type Received, type Sent, send, wholeText } from './transport.ts'
 
 export interface ClientOptions {
@@ -24,6 +25,7 @@ const RETRIES = 3
 const kindOfStatus: Readonly<Record<number, ErrorKind>> = {
   404: 'not_found',
   409: 'conflict',
+  422: 'conflict',
   429: 'unavailable',
   500: 'bug',
   503: 'unavailable',
@@ -52,7 +54,10 @@ export class Connection {
   async json<T>(method: string, path: string, asked: Asked = {}): Promise<T> {
     const signal = AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...[this.options.signal ?? []].flat()])
     const received = await this.#ask(method, path, { ...asked, signal })
-    return this.#parsed(await wholeText(received).catch((error: unknown) => this.#refuse(error, signal)))
+    const answer = this.#parsed<T>(await wholeText(received).catch((error: unknown) => this.#refuse(error, signal)))
+    // The first answer again: what it created was created then.
+    const isRepeated = received.header('idempotency-replayed') === 'true'
+    return isRepeated && isObject(answer) && answer['created'] === true ? { ...answer, created: false } : answer
   }
 
   /** The address of the server. */
@@ -72,6 +77,11 @@ export class Connection {
 
   /** Yields one answer per line, as they come; `T` as for `json`. */
   async *lines<T>(path: string, ...more: readonly (AbortSignal | undefined)[]): AsyncGenerator<T> {
+    for await (const line of this.texts(path, ...more)) yield JSON.parse(line)
+  }
+
+  /** Yields the lines of an answer that are not empty, as they come. */
+  async *texts(path: string, ...more: readonly (AbortSignal | undefined)[]): AsyncGenerator<string> {
     const signals = [this.options.signal, ...more].filter((each) => each !== undefined)
     const signal = signals.length === 0 ? undefined : AbortSignal.any(signals)
     const received = await this.#ask('GET', path, signal === undefined ? {} : { signal })
@@ -80,7 +90,7 @@ export class Connection {
       for await (const chunk of received.chunks()) {
         const parts = (rest + chunk).split('\n')
         rest = parts.pop() ?? ''
-        for (const line of parts) if (line !== '') yield JSON.parse(line)
+        for (const line of parts) if (line !== '') yield line
       }
     } catch (error) {
       if (signal?.aborted) return

@@ -47,6 +47,8 @@ export class Paths {
   readonly attachScript: string
   /** The API tokens of the workspace, without their secrets. */
   readonly tokens: string
+  /** Answers to requests that were made under an id, by period. */
+  readonly requests: string
 
   constructor(scope: Scope) {
     checkScope(scope)
@@ -59,6 +61,7 @@ export class Paths {
     this.manifestCopy = `${this.root}manifests/orchestration.manifest.json`
     this.attachScript = `${this.root}attach.sql`
     this.tokens = `${this.root}tokens/`
+    this.requests = `${this.root}requests/`
   }
 
   segment(ulid: string): string {

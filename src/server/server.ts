@@ -2,29 +2,27 @@ import { RefusedCalls } from '../api/access/refused-calls.ts'
 import { type AppOptions, localApp, routesOf } from '../api/app.ts'
 import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
+import type { QueryApi } from '../api/query/query-contract.ts'
+import { KeptAnswers } from '../api/request/kept-answers.ts'
 import type { Route } from '../api/routing/route.ts'
-import type { WorkspaceApi } from '../api/workspace-contract.ts'
 import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
-import { AssetGraph } from '../domain/assets/graph.ts'
 import type { RequestRun } from '../domain/automation/request-run.ts'
-import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
-import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
 import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
-import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
-import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
 import { checkLeads, leads } from '../engine/ledger/leading.ts'
 import { newEvent } from '../model/event.ts'
-import type { Rows } from '../model/rows.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import { Answering } from './answering.ts'
 import type { Components } from './components.ts'
 import { FrontDoor, type Reach } from './front-door.ts'
+import { damageFound } from './leader/damage-found.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
 import { evaluatedConditions } from './leader/evaluated-conditions.ts'
+import { EventTail } from './leader/events/event-tail.ts'
+import { FreshReads } from './leader/events/fresh-reads.ts'
 import { Feed } from './leader/feed.ts'
 import { coldRowsOf, knownRows } from './leader/known-rows.ts'
 import { maskedEvaluator } from './leader/masked-evaluator.ts'
@@ -37,7 +35,7 @@ import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
 import { Readiness } from './readiness.ts'
 import { WatchedStore } from './watched-store.ts'
-import { declaredParts } from './workspace/declare.ts'
+import { declaredAutomation, declaredParts, NO_AUTOMATION } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { runRequested } from './workspace/requests.ts'
@@ -63,6 +61,8 @@ export interface ServerOptions
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Where it is reached from; this machine alone if absent. */
   readonly reach?: Reach
+  /** Answers SQL; nobody does if absent. */
+  readonly query?: QueryApi | undefined
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
   /** What is counted here; the process may have added what it knows of itself. */
@@ -85,7 +85,7 @@ const SILENT_MS = 2_000
  */
 export class Server {
   readonly feed: Feed
-  readonly api: WorkspaceApi
+  readonly api: ReturnType<typeof workspaceApi>
   readonly orchestrator: Orchestrator
   /** The sensors of the workspace. */
   readonly sensors: SensorHub | undefined
@@ -119,6 +119,7 @@ export class Server {
     evaluator: Evaluator | undefined
     retention: ValueRetention | undefined
     metrics: ServerMetrics
+    tail: EventTail
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -146,6 +147,9 @@ export class Server {
     this.api = workspaceApi(known, {
       runIds: () => secrets.run_ids,
       live: { feed: parts.feed, logs },
+      query: parts.options.query,
+      happening: { tail: parts.tail, clock: components.clock },
+      onDamage: (path, message) => onTrouble?.(damageFound({ path, message })),
       ...deliveries,
       senders: this.hooks,
       // A command that leads for a moment is no server, and lets nothing tick in any case.
@@ -167,6 +171,8 @@ export class Server {
     const options: AppOptions = {
       ...this.api,
       access,
+      answers: new KeptAnswers(components),
+      reads: new FreshReads(this.orchestrator, parts.tail, components.clock),
       tokens,
       limits,
       login,
@@ -231,6 +237,7 @@ export class Server {
             ...components.retentionTiming,
           })
         : undefined
+    const tail = new EventTail()
     const reader = new RunReader(knownRows(() => orchestrator.readable))
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
@@ -244,20 +251,21 @@ export class Server {
         mintId: components.ulid,
         onAnswer: () => orchestrator.loop.nudge(),
       }),
-      measure: metrics.measure,
+      measure: { ...metrics.measure, onEvents: (events) => tail.add(events) },
       reactors: [...metrics.facts.reactors, ...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
       onStopped: (error) => {
         sensors?.stop()
         retention?.stop()
         options.onStopped?.(error)
       },
-      onOpened: (opened) => {
+      onOpened: (opened, newest) => {
         metrics.facts.opened(opened.state)
         feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent())
+        tail.opened(newest)
       },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, watched, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
+    return new Server({ options, watched, orchestrator, feed, workers, sensors, evaluator, retention, metrics, tail })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -315,13 +323,4 @@ export class Server {
     await this.sensors?.close()
     await this.orchestrator.close()
   }
-}
-
-const NO_AUTOMATION = { schedules: [], sensors: [] }
-
-function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () => string) {
-  const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
-  const graph = new AssetGraph(manifest.assets)
-  const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
-  return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
 }

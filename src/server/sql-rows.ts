@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import type { QueryResult, ViewSource } from '../adapters/duckdb/read-only-query.ts'
+import type { QueryLimits, QueryResult, ViewSource } from '../adapters/duckdb/read-only-query.ts'
 import { orchestration } from '../domain/index.ts'
 import { newestManifest } from '../engine/manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../engine/paths.ts'
@@ -9,7 +9,13 @@ import type { ObjectStore } from '../ports/object-store.ts'
 import { makeAssetViews, VIEW_TABLES } from './asset-views.ts'
 
 /** Queries the newest published tables of a folder. DuckDB is loaded by the first query. */
-export async function queryNewest(dir: string, store: ObjectStore, scope: Scope, sql: string): Promise<QueryResult> {
+export async function queryNewest(
+  dir: string,
+  store: ObjectStore,
+  scope: Scope,
+  sql: string,
+  limits?: QueryLimits,
+): Promise<QueryResult> {
   const { query } = await import('../adapters/duckdb/read-only-query.ts')
   const paths = new Paths(scope)
   const { root } = paths
@@ -17,7 +23,7 @@ export async function queryNewest(dir: string, store: ObjectStore, scope: Scope,
   for (let manifest = await newest(); ; ) {
     try {
       const state = sqlState(store, orchestration, manifest, (path) => resolve(dir, path))
-      return await query(sql, { ...state, views: assetViews(state, resolve(dir, root)) })
+      return await query(sql, { ...state, views: assetViews(state, resolve(dir, root)) }, limits)
     } catch (error) {
       // A file that is gone may have been collected because there is a newer version by now.
       const newer = isServoError(error, 'corrupt') ? await newest() : manifest

@@ -82,6 +82,12 @@ export class Led {
     return { status: response.status, text: await response.text() }
   }
 
+  /** A response as it is, such as one that goes on. */
+  async response(path: string, init: { headers?: Readonly<Record<string, string>>; signal?: AbortSignal } = {}) {
+    const headers = { host: '127.0.0.1:4400', authorization: `Bearer ${this.#token}`, ...init.headers }
+    return await this.server.fetch(new Request(`${API}${path}`, { ...init, headers }))
+  }
+
   async metrics(): Promise<string> {
     return (await this.probe('/metrics', this.#token)).text
   }

@@ -212,6 +212,20 @@ describe('a query can read nothing but its tables and write nothing', () => {
     "SELECT * FROM sniff_csv('/etc/passwd')",
     "SELECT * FROM 'https://example.com/x.parquet'",
     "SELECT * FROM read_parquet('s3://bucket/x.parquet')",
+    "SELECT getenv('HOME')",
+    'PRAGMA database_list',
+    'SELECT * FROM pragma_database_size()',
+    "ATTACH ':memory:' AS y",
+    "SET memory_limit = '100GB'",
+    "EXPORT DATABASE '{folder}/out'",
+    "WITH x AS (FROM read_text('/etc/passwd')) FROM x",
+    "SELECT (SELECT content FROM read_text('/etc/passwd'))",
+    "DESCRIBE SELECT * FROM read_text('/etc/passwd')",
+    "EXPLAIN ANALYZE COPY (SELECT 1) TO '{folder}/out.csv'",
+    'SELECT * FROM duckdb_secrets()',
+    'CALL pragma_version()',
+    "SELECT * FROM query_table('/etc/passwd')",
+    "SELECT * FROM read_csv('http://127.0.0.1:1/x')",
   ]
   test.each(attempts)('%s', async (attempt) => {
     const before = files()

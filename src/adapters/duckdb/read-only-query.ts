@@ -49,6 +49,12 @@ export interface QueryResult {
   rows(): AsyncGenerator<Plain[][]>
 }
 
+/** Settings of DuckDB that limit what a query may use. */
+export interface QueryLimits {
+  readonly memory_limit?: string
+  readonly threads?: string
+}
+
 /** Nothing is written either: DuckDB would spill into the folder we stand in. */
 const SETTINGS = { ...OFFLINE, temp_directory: '' }
 
@@ -56,8 +62,8 @@ const SETTINGS = { ...OFFLINE, temp_directory: '' }
  * Runs one query over some tables in a database of its own, in memory. The query can read the files of the tables it
  * names and nothing else, and write nothing. Only those tables are opened: each costs a look into every file it has.
  */
-export async function query(sql: string, source: TableSource): Promise<QueryResult> {
-  const { connection, close } = await openDuckDb(SETTINGS)
+export async function query(sql: string, source: TableSource, limits: QueryLimits = {}): Promise<QueryResult> {
+  const { connection, close } = await openDuckDb({ ...SETTINGS, ...limits })
   let more: MoreViews = { names: [], folders: [], absent: new Map() }
   try {
     // A view names its files several times; without the cache each mention reads every footer again.

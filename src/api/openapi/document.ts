@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { id as anyId } from '../../model/envelope.ts'
 import { problemDetails } from '../problem.ts'
-import { isStreamed } from '../routing/answer.ts'
+import { readParameters } from '../request/reads.ts'
+import { type Answer, isEither, isStreamed } from '../routing/answer.ts'
 import { BASE, type Need, type Route } from '../routing/route.ts'
 import { type JsonSchema, JsonSchemas } from './json-schemas.ts'
 
@@ -97,7 +99,7 @@ const headersOf: Readonly<Record<number, Json>> = { 429: retryAfter, 503: retryA
 const responseName = (status: number): string => `Problem${status}`
 
 /** Every status of a problem that a route can give: those that follow from what it needs and takes, and its own. */
-function problemsOf({ needs, query, body, problems = [] }: Route): number[] {
+function problemsOf({ needs, query, body, does, problems = [] }: Route): number[] {
   const isForSenders = needs === 'signature'
   const rules: readonly [boolean, readonly number[]][] = [
     [query !== 'ignored', [400]],
@@ -105,6 +107,9 @@ function problemsOf({ needs, query, body, problems = [] }: Route): number[] {
     [needs !== 'nothing' && !isForSenders, [401]],
     // Strangers are refused by Host and Origin, everywhere but where senders come from elsewhere.
     [!isForSenders, [403]],
+    // A read may wait for an event; a change may be under way under its id, or the id may be that of another.
+    [does === 'read', [504]],
+    [does === 'change', [409, 422]],
     [true, [429, 500, 503]],
   ]
   const ruled = rules.flatMap(([applies, statuses]) => (applies ? statuses : []))
@@ -113,7 +118,7 @@ function problemsOf({ needs, query, body, problems = [] }: Route): number[] {
 
 function operationOf(route: Route, schemas: JsonSchemas): Json {
   const { operation, summary, needs, body, example } = route
-  const parameters = [...pathParameters(route), ...queryParameters(route, schemas)]
+  const parameters = [...pathParameters(route), ...queryParameters(route, schemas), ...headerParameters(route)]
   return {
     operationId: operation,
     summary,
@@ -124,7 +129,7 @@ function operationOf(route: Route, schemas: JsonSchemas): Json {
       requestBody: {
         // No body at all is an empty object.
         required: !body.safeParse({}).success,
-        content: { [JSON_TYPE]: { schema: bodySchema(body, schemas), ...(example !== undefined && { example }) } },
+        content: { [JSON_TYPE]: { schema: bodySchema(route, body, schemas), ...(example !== undefined && { example }) } },
       },
     }),
     ...(needs === 'signature' && route.method === 'POST' && { requestBody: anyMessage }),
@@ -146,27 +151,44 @@ const anyMessage: Json = {
   },
 }
 
-function answersOf({ answer, statuses, isTagged }: Route, schemas: JsonSchemas): Json {
+function answersOf({ answer, statuses, isTagged, does }: Route, schemas: JsonSchemas): Json {
   const described = (description: string, more: Json = {}): Json =>
-    Object.fromEntries(statuses.map((status) => [String(status), { description, ...more }]))
+    Object.fromEntries(statuses.map((status) => [String(status), status === 204 ? nothingMore : { description, ...more }]))
   if (answer === 'nothing') return described('Nothing but headers.')
-  if (answer instanceof z.ZodType) {
-    const content = { [JSON_TYPE]: { schema: schemas.ofAnswer(answer) } }
-    if (!isTagged) return described('The answer.', { content })
+  const content = contentOf(answer, schemas)
+  if (isEither(answer)) return described('A page; or what pages are made of, one by one, each sent at once.', { content })
+  if (isStreamed(answer)) return described(`${streams[answer.type]}, each sent at once.`, { content })
+  if (isTagged) {
     const headers = { etag: { description: 'Names this version of the answer.', schema: { type: 'string' } } }
     return {
       ...described('The answer.', { headers, content }),
       304: { description: 'The answer is still the one that `if-none-match` names.', headers },
     }
   }
-  if (!isStreamed(answer)) return described('The answer.', { content: { [answer.text]: { schema: { type: 'string' } } } })
-  const schema = schemas.ofAnswer(answer.each)
-  const isLines = answer.type === 'application/x-ndjson'
-  const what = isLines ? 'One JSON object per line' : 'Server-sent events whose data is JSON'
+  return described('The answer.', { ...(does === 'change' && { headers: replay }), content })
+}
+
+const nothingMore: Json = { description: 'Nothing more will ever come, and the caller has seen everything.' }
+
+const replay: Json = {
+  'idempotency-replayed': {
+    description: '`true` if the request was made before under this id: this is the first answer again.',
+    schema: { type: 'string' },
+  },
+}
+
+const streams = {
+  'application/x-ndjson': 'One JSON object per line',
+  'text/event-stream': 'Server-sent events whose data is JSON',
+} as const
+
+function contentOf(answer: Exclude<Answer, 'nothing'>, schemas: JsonSchemas): Json {
+  if (answer instanceof z.ZodType) return { [JSON_TYPE]: { schema: schemas.ofAnswer(answer) } }
+  if (isEither(answer)) return { ...contentOf(answer.page, schemas), ...contentOf(answer.stream, schemas) }
   // `itemSchema` is what later versions of OpenAPI call it; readers of 3.1 look past names that begin with x-.
-  return described(`${what}, each sent at once.`, {
-    content: { [answer.type]: { schema: { type: 'string' }, 'x-itemSchema': schema } },
-  })
+  if (isStreamed(answer))
+    return { [answer.type]: { schema: { type: 'string' }, 'x-itemSchema': schemas.ofAnswer(answer.each) } }
+  return { [answer.text]: { schema: { type: 'string' } } }
 }
 
 function pathParameters({ path }: Route): Json[] {
@@ -179,9 +201,10 @@ function pathParameters({ path }: Route): Json[] {
   }))
 }
 
-function queryParameters({ query, isTagged }: Route, schemas: JsonSchemas): Json[] {
-  const declared = query === undefined || query === 'ignored' ? [] : Object.entries<z.ZodType>(query.shape)
-  const shown = declared.map(([name, field]) => {
+function queryParameters({ query, does }: Route, schemas: JsonSchemas): Json[] {
+  const own = query === undefined || query === 'ignored' ? {} : query.shape
+  const declared = Object.entries<z.ZodType>({ ...own, ...(does === 'read' && readParameters.shape) })
+  return declared.map(([name, field]) => {
     const { description, ...schema } = schemas.ofRequest(field)
     const isRepeated = z.globalRegistry.get(field)?.['repeated'] === true
     return {
@@ -191,22 +214,27 @@ function queryParameters({ query, isTagged }: Route, schemas: JsonSchemas): Json
       schema: isRepeated ? { type: 'array', items: schema } : schema,
     }
   })
-  const tag = {
-    name: 'if-none-match',
-    in: 'header',
-    description: 'The `etag` that the caller has.',
-    schema: { type: 'string' },
-  }
-  return isTagged ? [...shown, tag] : shown
 }
 
-/** A request that has an id may call it by two names. */
-function bodySchema(body: z.ZodType, schemas: JsonSchemas): JsonSchema {
+function headerParameters({ isTagged, does, body }: Route): Json[] {
+  const taken = [
+    ...(isTagged ? [['if-none-match', 'The `etag` that the caller has.']] : []),
+    // A request with a body has its id there.
+    ...(does === 'change' && body === undefined ? [['idempotency-key', ID_MEANS]] : []),
+  ]
+  return taken.map(([name, description]) => ({ name, in: 'header', description, schema: { type: 'string' } }))
+}
+
+const ID_MEANS = 'Names the request: repeated under the same id it changes nothing, and gets the first answer.'
+
+/** A change may be asked for under an id, which has several names. */
+function bodySchema({ does }: Route, body: z.ZodType, schemas: JsonSchemas): JsonSchema {
   const schema = schemas.ofRequest(body)
-  const { request_id: id } = schema.properties ?? {}
-  if (typeof id !== 'object') return schema
+  if (does !== 'change' || schema.properties === undefined) return schema
+  const { request_id: declared } = schema.properties
+  const id = typeof declared === 'object' ? declared : { ...schemas.ofRequest(anyId), description: ID_MEANS }
   const other = { ...id, description: 'The same as `request_id`, as is the header `Idempotency-Key`. Give one of them.' }
-  return { ...schema, properties: { ...schema.properties, client_request_id: other } }
+  return { ...schema, properties: { ...schema.properties, request_id: id, client_request_id: other } }
 }
 
 /** `runs` for everything below `/runs`. */

@@ -17,6 +17,9 @@ const options: AppOptions = {
   whys: nothing,
   retention: nothing,
   tokens: nothing,
+  events: nothing,
+  detail: nothing,
+  query: nothing,
   access: machineAccess('secret'),
   own: () => ({ hosts: ['localhost'] }),
   instance: 'one',
@@ -36,7 +39,12 @@ async function ask(method: string, path: string) {
 /** Every route that takes parameters, and which; all others take none. */
 const parameters: Readonly<Record<string, string>> = {
   'GET /runs': 'limit, cursor, status, trigger, asset, since, until',
-  'GET /runs/:run_id/logs': 'task, attempt',
+  'GET /runs/:run_id/logs': 'limit, cursor, task, attempt, follow',
+  'GET /runs/:run_id/tasks': 'limit, cursor, status, asset',
+  'GET /runs/:run_id/events': 'limit, cursor, type, asset, follow',
+  'GET /events': 'limit, cursor, type, asset, follow, run',
+  'GET /definitions': 'limit, cursor, select',
+  'GET /assets/:key/data': 'limit, cursor, partition',
   'GET /assets': 'limit, cursor, select',
   'GET /assets/graph': 'select',
   'GET /assets/:asset_key/partitions': 'limit, cursor, partition, status, order, values',

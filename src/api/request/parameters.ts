@@ -13,13 +13,19 @@ function parametersOf(schema: z.ZodObject | undefined): readonly string[] {
  * The query of a request, checked; the first thing wrong with it is named. A parameter that the route does not declare is refused: a
  * misspelt filter would be ignored, and the answer would be to another question.
  */
-export function checkedQuery(request: Request, query: Record<string, string>, schema: z.ZodObject | undefined): unknown {
+export function checkedQuery(
+  request: Request,
+  query: Readonly<Record<string, string>>,
+  schema: z.ZodObject | undefined,
+): { readonly query: unknown; readonly requestId: string | undefined } {
   const known = parametersOf(schema)
   const unknown = Object.keys(query).find((name) => !known.includes(name))
   if (unknown !== undefined) throw unknownParameter(unknown, known)
-  if (schema === undefined) return undefined
-  const parsed = schema.safeParse(withRequestId(request, query, schema))
-  if (parsed.success) return parsed.data
+  if (schema === undefined) return { query: undefined, requestId: undefined }
+  const isKeyed = known.includes('request_id')
+  const { said, requestId } = isKeyed ? withRequestId(request, query, schema) : { said: query, requestId: undefined }
+  const parsed = schema.safeParse(said)
+  if (parsed.success) return { query: parsed.data, requestId }
   const [issue] = parsed.error.issues
   const field = issue?.path.join('.') ?? ''
   throw new ServoError('invalid', 'bad_query', `${field}: ${issue?.message}`, { facts: { field } })

@@ -3,13 +3,19 @@ import { sha256 } from '../../lib/hash.ts'
 import type { Told } from '../answers/told.ts'
 import { checkAnswer } from './check-answer.ts'
 
-/** What a route answers with if all goes well: JSON of a schema, a stream of JSON, text of another type, or nothing but headers. */
-export type Answer = z.ZodType | StreamedAnswer | TextAnswer | 'nothing'
+/** What a route answers with if all goes well: JSON of a schema, a stream of JSON, either, text of another type, or nothing but headers. */
+export type Answer = z.ZodType | StreamedAnswer | EitherAnswer | TextAnswer | 'nothing'
 
 /** One JSON object after the other, each sent as soon as there is one. */
 interface StreamedAnswer<S extends z.ZodType = z.ZodType> {
   readonly each: S
   readonly type: 'application/x-ndjson' | 'text/event-stream'
+}
+
+/** A page, or a stream of what pages are made of: whichever the caller asks for. */
+interface EitherAnswer<P extends z.ZodType = z.ZodType, S extends z.ZodType = z.ZodType> {
+  readonly page: P
+  readonly stream: StreamedAnswer<S>
 }
 
 interface TextAnswer {
@@ -19,6 +25,15 @@ interface TextAnswer {
 /** A stream with one JSON object per line. */
 export const lines = <S extends z.ZodType>(each: S): StreamedAnswer<S> => ({ each, type: 'application/x-ndjson' })
 
+/** Server-sent events. The handler sends them itself: it knows their ids, and what to do about slow readers. */
+export const serverSent = <S extends z.ZodType>(each: S): StreamedAnswer<S> => ({ each, type: 'text/event-stream' })
+
+/** A page, unless the caller asks for the stream. */
+export const pageOr = <P extends z.ZodType, S extends z.ZodType>(page: P, stream: StreamedAnswer<S>): EitherAnswer<P, S> => ({
+  page,
+  stream,
+})
+
 /** A text of this media type. */
 export const textAnswer = (type: string): TextAnswer => ({ text: type })
 
@@ -27,7 +42,9 @@ export type Handled<A> = A extends z.ZodType
   ? Told<A> | Reply<Told<A>>
   : A extends StreamedAnswer<infer S>
     ? AsyncIterable<Told<S>> | Response
-    : Response
+    : A extends EitherAnswer<infer P, infer S>
+      ? Told<P> | AsyncIterable<Told<S>> | Response
+      : Response
 
 /** What is sent as JSON, with a status of its own. */
 class Reply<T> {
@@ -56,11 +73,12 @@ interface RespondOptions {
 /** The response that is made of what a handler returned. */
 export async function respond(
   request: Request,
-  declared: Answer,
+  either: Answer,
   handled: unknown,
   { status, checksAnswers, isTagged = false }: RespondOptions,
 ): Promise<Response> {
   if (handled instanceof Response) return handled
+  const declared = isEither(either) ? (isIterable(handled) ? either.stream : either.page) : either
   if (declared instanceof z.ZodType) {
     const reply = handled instanceof Reply ? handled : new Reply(handled, status, {})
     if (checksAnswers) checkAnswer(declared, reply.value)
@@ -74,6 +92,8 @@ export async function respond(
 }
 
 export const isStreamed = (declared: Answer): declared is StreamedAnswer => typeof declared === 'object' && 'each' in declared
+
+export const isEither = (declared: Answer): declared is EitherAnswer => typeof declared === 'object' && 'page' in declared
 
 const isIterable = (handled: unknown): handled is AsyncIterable<unknown> =>
   typeof handled === 'object' && handled !== null && Symbol.asyncIterator in handled

@@ -55,6 +55,14 @@ const entries: Readonly<Record<Need, string>> = {
     GET ~/runs/:run_id/logs
     GET ~/runs/:run_id/durations
     GET ~/runs/:run_id/follow
+    GET ~/runs/:run_id/events
+    GET ~/runs/:run_id/tasks
+    GET ~/runs/:run_id/tasks/:task_key
+    GET ~/definitions
+    GET ~/assets/:key/definition
+    GET ~/assets/:key/data
+    GET ~/events
+    POST ~/query
     GET ~/assets
     GET ~/assets/graph
     GET ~/assets/:key
@@ -164,6 +172,9 @@ const options: AppOptions = {
   whys: service('whys'),
   retention: service('retention'),
   tokens: service('tokens'),
+  events: service('events'),
+  detail: service('detail'),
+  query: service('query'),
   access,
   login: loginRoutes({ access, sessions, links: new LoginLinks(clock, seededBytes(4)), clock }),
   probes: probeRoutes({ unready: async () => [], metrics: () => '' }),

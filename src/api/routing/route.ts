@@ -1,10 +1,14 @@
 import type { Context } from 'hono'
 import type { z } from 'zod'
+import { isObject } from '../../lib/is-object.ts'
 import { type Access, admit, type Caller } from '../access/access.ts'
 import type { Role } from '../access/roles.ts'
 import { known } from '../answers/told.ts'
 import { readBody } from '../read-body.ts'
+import type { KeptAnswers } from '../request/kept-answers.ts'
 import { checkedQuery } from '../request/parameters.ts'
+import { type ReadFrom, type ReadParameters, type Reads, readParameters, takeReadParameters } from '../request/reads.ts'
+import { requestIdInHeader } from '../request/request-id.ts'
 import { type Answer, type Handled, respond } from './answer.ts'
 
 /** The path below which everything is that needs a token. */
@@ -47,13 +51,21 @@ export interface Route extends Described {
   readonly statuses: readonly [number, ...number[]]
   /** True if it may wait for long, until there is something to answer. */
   readonly waits: boolean
+  /** A change may be asked for under an id, and a read may wait until it shows a change. Callers who prove who they are in a way of their own do neither. */
+  readonly does: 'change' | 'read' | 'other'
   /** Answers a request for this route: first who calls, then what is asked. */
-  readonly serve: (c: Context, access: Access, options: ServeOptions) => Promise<Response>
+  readonly serve: (c: Context, by: Served) => Promise<Response>
 }
 
-export interface ServeOptions {
-  /** True if each answer is compared with its schema before it is sent. */
-  readonly checksAnswers: boolean
+/** What routes are served with. */
+export interface Served {
+  readonly access: Access
+  /** Recognizes requests that are repeated. */
+  readonly answers?: Pick<KeptAnswers, 'once'> | undefined
+  /** Lets reads wait. */
+  readonly reads?: Reads | undefined
+  /** True if each answer is compared with its schema before it is sent; by default in tests. */
+  readonly checksAnswers?: boolean | undefined
 }
 
 /** The names of the parts of a path that vary. */
@@ -83,6 +95,12 @@ interface Declaration<P extends string, Q, B, By, A extends Answer> extends Desc
   readonly statuses?: readonly [number, ...number[]]
   /** True if it may wait for long, until there is something to answer; absent if not. */
   readonly waits?: boolean
+  /** What a read is answered from; from memory if absent. */
+  readonly readsFrom?: ReadFrom
+  /** True if an answer shows everything on record, also if the caller does not ask for that. */
+  readonly isFresh?: boolean
+  /** True if the answer has a secret that is told once. */
+  readonly tellsSecret?: boolean
   /** Returns what the answer is made of. */
   readonly handle: (asked: Admitted<P, Q, B, By>) => Handled<A> | Promise<Handled<A>>
 }
@@ -127,8 +145,12 @@ function declared<P extends string, Q, B, By, A extends Answer>(
     isTagged,
     statuses = [200],
     waits = false,
+    readsFrom = 'memory',
+    tellsSecret = false,
+    isFresh = false,
     handle,
   } = declaration
+  const does = kindOf(method, path, needs)
   return {
     method,
     operation,
@@ -143,22 +165,52 @@ function declared<P extends string, Q, B, By, A extends Answer>(
     isTagged,
     statuses,
     waits,
-    async serve(c, access, { checksAnswers }) {
+    does,
+    async serve(c, { access, answers, reads, checksAnswers = false }) {
       const request = c.req.raw
       // The router has matched the path, so that all its parts are there; what has a schema has its type, and nobody asks for the rest.
       const params: ParamsOf<P> = known(c.req.param())
       // Nothing of a request is looked at, and no byte of its body is read, before its caller is known.
       const by = await letIn({ request, params }, access)
+      const { reading, rest } = does === 'read' ? takeReadParameters(c.req.query()) : { reading: {}, rest: c.req.query() }
+      const inQuery = query === 'ignored' ? undefined : checkedQuery(request, rest, query)
+      const inBody = body === undefined ? undefined : await readBody(request, body, does === 'change')
       const asked = {
         by,
         params,
-        query: known<Q>(query === 'ignored' ? undefined : checkedQuery(request, c.req.query(), query)),
-        body: known<B>(body === undefined ? undefined : await readBody(request, body)),
+        query: known<Q>(inQuery?.query),
+        body: known<B>(inBody?.body),
         request,
         repeated: (name: string) => c.req.queries(name),
       }
-      const handled: unknown = await handle(asked)
-      return await respond(request, declaration.answer, handled, { status: statuses[0], checksAnswers, isTagged })
+      if (isFresh || Object.keys(reading).length > 0) {
+        const said = { ...(isFresh && { fresh: 'true' }), ...reading }
+        await reads?.shows(known<ReadParameters>(checkedQuery(request, said, readParameters).query), readsFrom)
+      }
+      const work = async (): Promise<Response> => {
+        const handled: unknown = await handle(asked)
+        return await respond(request, declaration.answer, handled, { status: statuses[0], checksAnswers, isTagged })
+      }
+      const id = does === 'change' ? (inBody?.requestId ?? inQuery?.requestId ?? requestIdInHeader(request)) : undefined
+      if (id === undefined || answers === undefined || isDry(asked.body)) return await work()
+      const said = saidIn({ query: asked.query, body: asked.body })
+      // Whoever may change something has a role, and so a name.
+      const { name: caller } = known<Caller>(by)
+      return await answers.once({ caller, target: `${method} ${c.req.path}`, id, said }, work, !tellsSecret)
     },
   }
 }
+
+/** Whoever needs an operator or an administrator changes something; viewers look, also where they post what they look for. */
+function kindOf(method: Method, path: string, needs: Need): Route['does'] {
+  if (!path.startsWith(BASE) || needs === 'worker' || needs === 'nothing') return 'other'
+  if (needs === 'task_token' || needs === 'signature') return 'other'
+  return method === 'GET' || needs === 'viewer' ? 'read' : 'change'
+}
+
+/** A request that records nothing may be followed by the one that does, under the same id. */
+const isDry = (body: unknown): boolean => isObject(body) && body['dry_run'] === true
+
+/** What a request says besides its id, as JSON has it. */
+const saidIn = (said: object): unknown =>
+  JSON.parse(JSON.stringify(said, (name, value) => (name === 'request_id' ? undefined : value)))

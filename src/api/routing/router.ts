@@ -4,7 +4,7 @@ import { type Access, NO_ACCESS } from '../access/access.ts'
 import { connectionOf } from '../access/connection.ts'
 import type { RequestLimits, Weight } from '../limits/limits.ts'
 import { problemResponse } from '../problem.ts'
-import type { Route } from './route.ts'
+import type { Route, Served } from './route.ts'
 
 /** A router without routes: whatever is not declared is not found. */
 export function emptyRouter(): Hono {
@@ -16,27 +16,21 @@ export function emptyRouter(): Hono {
   return app
 }
 
-export interface RouterOptions {
-  /** Nobody gets in if absent. */
-  readonly access?: Access
+export interface RouterOptions extends Partial<Served> {
   /** Called with the error of a call that failed, and the method and path that its route declares. */
   readonly onFailed?: (error: unknown, route: string, request: Request) => void
   /** How much is taken on at a time; anything if absent. */
   readonly limits?: RequestLimits | undefined
-  /** True if each answer is compared with its schema before it is sent, as in tests. */
-  readonly checksAnswers?: boolean | undefined
 }
 
 /** Answers of these kinds are sent bit by bit. */
 const STREAMS = ['application/x-ndjson', 'text/event-stream']
 
 /** Adds declared routes, the only kind there is. Other methods of their paths are refused with the ones that exist. */
-export function addRoutes(
-  app: Hono,
-  routes: readonly Route[],
-  { access = NO_ACCESS, onFailed, limits, checksAnswers = inTests() }: RouterOptions = {},
-): void {
-  const admitting = limits?.limited(access) ?? access
+export function addRoutes(app: Hono, routes: readonly Route[], { onFailed, limits, ...given }: RouterOptions = {}): void {
+  // Nobody gets in unless somebody decides who may.
+  const { access = NO_ACCESS, checksAnswers = inTests() } = given
+  const served = { ...given, access: limits?.limited(access) ?? access, checksAnswers }
   for (const each of routes) {
     const { method, path, serve, needs } = each
     const weight = weightOf(each)
@@ -45,7 +39,7 @@ export function addRoutes(
       try {
         if (needs === 'nothing' && weight !== 'nothing') limits?.open(c.req.raw)
         leave = limits?.enter(weight)
-        const answered = await serve(c, admitting, { checksAnswers })
+        const answered = await serve(c, served)
         if (limits !== undefined && isStream(answered)) await countStream(limits, c, answered)
         return answered
       } catch (error) {
@@ -68,7 +62,10 @@ export function addRoutes(
 /** Whether a server is there must be answered however much it has to do. */
 const weightOf = ({ path, waits }: Route): Weight => (path.startsWith('/health/') ? 'nothing' : waits ? 'wait' : 'request')
 
-const isStream = ({ headers }: Response): boolean => STREAMS.includes(headers.get('content-type') ?? '')
+const isStream = ({ headers }: Response): boolean => {
+  const [type = ''] = (headers.get('content-type') ?? '').split(';')
+  return STREAMS.includes(type)
+}
 
 async function countStream(limits: RequestLimits, c: Context, { body }: Response): Promise<void> {
   try {

@@ -25,6 +25,7 @@ export const tokenRoutes = (service: TokensApi): Route[] => [
     answer: newToken,
     body: newTokenBody,
     statuses: [201],
+    tellsSecret: true,
     // No cache may keep the secret.
     handle: async ({ body, by }) => answer(await service.create(body, by.name), 201, { 'cache-control': 'no-store' }),
   }),

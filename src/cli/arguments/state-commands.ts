@@ -10,7 +10,19 @@ export function stateCommands(program: Command): void {
       .option('--tenant <name>', 'tenant, if the folder has several')
       .option('--workspace <name>', 'workspace, if the tenant has several')
 
-  command('query [dir] [sql]', 'query the published tables in SQL (DuckDB)')
+  serverCommand(program, 'events', 'print what happened, or what happens')
+    .option('-f, --follow', 'keep printing what happens from now on')
+    .option('--after <place>', 'begin behind this event: its id, `beginning` or `now`')
+    .option('--run <run>', 'only events of this run')
+    .option('--type <types>', 'only events of these types, separated by commas')
+    .option('--asset <key>', 'only events of this asset')
+    .option('--limit <number>', 'how many (default: 100); --follow has no limit')
+    .addHelpText('after', examples('servo events --follow', 'servo events --type RunRequested,TaskFinished --json'))
+    .action(async (flags) => (await import('../watch/show-events.ts')).showEvents(flags))
+
+  serverCommand(program, 'query [dir] [sql]', 'query the published tables in SQL (DuckDB)')
+    .option('--tenant <name>', 'tenant, if the folder has several')
+    .option('--workspace <name>', 'workspace, if the tenant has several')
     .usage('[options] [dir] <sql>')
     .addOption(new Option('--csv', 'print CSV').conflicts('json'))
     .addHelpText(

@@ -1,3 +1,4 @@
+import { followWithLogs } from '../../api/detail/follow-with-logs.ts'
 import type { LogQuery, RunLogEntry, RunsApi, RunWithAsker, WireAttempt, WireRun, WireTask } from '../../api/run-contract.ts'
 import { logText } from '../../contract/log-text.ts'
 import { ServoError } from '../../lib/error.ts'
@@ -21,7 +22,6 @@ import { printChecks, warningsOf } from '../results/checks.ts'
 import { printFailures } from '../results/failures.ts'
 import { noneOf } from '../show-asset.ts'
 import { localTime, notesCell, runTimeCell, shortId, stateCell, summary, timeCell } from '../show-run.ts'
-import { followWithLogs } from '../watch/follow-with-logs.ts'
 import { requestRun } from './run.ts'
 
 export interface RunListFlags extends ProjectFlags {

@@ -1,4 +1,5 @@
 import type { WhyApi } from '../../api/automation/why-contract.ts'
+import { followWithLogs, type LogsShown } from '../../api/detail/follow-with-logs.ts'
 import type { AcceptedRun, RunEvent, RunsApi, WireRun } from '../../api/run-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import { logText } from '../../contract/log-text.ts'
@@ -11,7 +12,6 @@ import type { ProjectFlags } from '../project.ts'
 import { checksOf, findingLines, printChecks, warningsOf } from '../results/checks.ts'
 import { failuresOf, printFailures, type TaskNow } from '../results/failures.ts'
 import { localTime, localZone, RunPrinter, shortId, summary, tasksText } from '../show-run.ts'
-import { followWithLogs, type LogsShown } from './follow-with-logs.ts'
 import { LiveBlock } from './live-block.ts'
 import { progressRows } from './progress.ts'
 

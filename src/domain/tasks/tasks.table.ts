@@ -1,7 +1,7 @@
 import { col } from '../../model/column.ts'
 import { defineTable, type Row } from '../../model/table.ts'
 
-const taskStates = [
+export const taskStates = [
   'PLANNED',
   'BLOCKED',
   'READY',

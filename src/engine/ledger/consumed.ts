@@ -5,6 +5,7 @@ import type { Sequence, Sequenced } from './sequence.ts'
 export interface Consumed {
   ulid?: string
   sequence?: Sequence | undefined
+  isDurable?: boolean
 }
 
 /** The names of segments that have one; the others are not in the ledger yet. */
@@ -16,4 +17,10 @@ export function durableSegments(consumed: readonly Consumed[]): Sequenced[] {
     assert(ulid !== undefined, 'a segment that is to be published has no name')
     return { ulid, sequence }
   })
+}
+
+/** The names of segments up to the first that is not durable yet. */
+export function durableSoFar(consumed: readonly Consumed[]): string[] {
+  const end = consumed.findIndex(({ isDurable }) => !isDurable)
+  return segmentNamesSoFar(end < 0 ? consumed : consumed.slice(0, end))
 }

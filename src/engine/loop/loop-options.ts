@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../ports/object-store.ts'
 import type { MintOptions } from '../ledger/mint.ts'
 import type { Damage } from '../ledger/read-segment.ts'
 import type { CompactorOptions } from '../publish/compactor.ts'
-import type { OnRecorded } from './folded-events.ts'
+import type { OnEvents, OnRecorded } from './folded-events.ts'
 import type { Reactor } from './reactions.ts'
 
 export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits' | 'retention' | 'lease'> {
@@ -28,6 +28,8 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly onDurable?: (canWait: boolean) => void
   /** Called with each event of this process and the verdict on it, once it is durable. Called before reactors are shown what it changed. */
   readonly onRecorded?: OnRecorded
+  /** Called with all events as they become durable, those of other processes too, in the order of the record. */
+  readonly onEvents?: OnEvents
   /** Called with each file that turned out to be damaged or missing when the loop was opened, and that it can do without. */
   readonly onFound?: (damage: Damage) => void
   /** Called when the ledger could not be read. The loop tries again. */

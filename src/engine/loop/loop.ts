@@ -73,7 +73,7 @@ export class Loop {
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
-    this.#foldedEvents = new FoldedEvents(options.onRecorded)
+    this.#foldedEvents = new FoldedEvents(options)
     this.#watched = [...new Set([...this.#controllers.tables, ...this.#reactions.tables])]
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
     this.#segments = new SegmentQueue((segment) => {
@@ -110,6 +110,7 @@ export class Loop {
     })
     for (const damage of compactor.takeDamage()) options.onFound?.(damage)
     await compactor.keepOrder()
+    compactor.fold.onApplied = (events) => loop.#foldedEvents.foldedOthers(events)
     self.loop = loop
     // An error while it was opened may have broken the loop already; the caller must not get a broken one.
     if (loop.#isOver) throw loop.#ending

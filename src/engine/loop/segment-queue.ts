@@ -105,6 +105,7 @@ export class SegmentQueue {
     assert(this.#closed.shift() === segment, 'segments become durable in the order in which they were closed')
     this.#taken -= 1
     this.#durable += 1
+    segment.consumed.isDurable = true
     segment.ended.resolve()
   }
 

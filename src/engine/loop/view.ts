@@ -11,6 +11,7 @@ import { Archives } from '../ledger/archives.ts'
 import { unsettledAndPacked } from '../ledger/days.ts'
 import { readUndamaged } from '../ledger/read-segment.ts'
 import type { Manifest } from '../manifest/manifest.ts'
+import type { RecordedOrder } from '../manifest/recorded-order.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope, segmentUlid } from '../paths.ts'
 import { FoldedSegments } from '../publish/folded-segments.ts'
@@ -140,6 +141,12 @@ export class View {
       events += segment.events.length
     }
     return { state: fork, events, complete: complete && !damaged }
+  }
+
+  /** Everything on record as of this moment, in order. */
+  async recordedOrder(): Promise<RecordedOrder> {
+    await this.refresh()
+    return { manifest: this.#manifest, tail: await this.#tail() }
   }
 
   async #tail(): Promise<string[]> {

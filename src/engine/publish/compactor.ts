@@ -12,23 +12,25 @@ import type { State } from '../fold/state.ts'
 import { type EndedWork, HistoryReader } from '../history/history-reader.ts'
 import type { SealedRows } from '../history/sealed-rows.ts'
 import { Archives } from '../ledger/archives.ts'
+import { type Consumed, durableSoFar } from '../ledger/consumed.ts'
 import { DayClosing, daysToSettle } from '../ledger/day-closing.ts'
 import { foldersOfDays, openDayFrom } from '../ledger/days.ts'
 import { checkLeads, type Leading } from '../ledger/leading.ts'
 import type { Damage, LedgerPlace } from '../ledger/read-segment.ts'
 import { defaultL0Limits, type HistoryRule, type L0Limits, type Manifest, type OrderedPublish } from '../manifest/manifest.ts'
 import { markOf } from '../manifest/published-mark.ts'
+import type { RecordedOrder } from '../manifest/recorded-order.ts'
 import { newestManifest } from '../manifest/stored-manifests.ts'
 import { Paths, type Scope } from '../paths.ts'
 import { type ColdRowsToRead, ColdStore } from '../sorted/cold-store.ts'
 import { isBaseDue } from './base-due.ts'
 import { takeNextEpoch } from './create-manifest.ts'
-import { type Draft, draftBase, draftDelta } from './draft.ts'
+import { type Draft, draftBase, draftDelta, type Pending } from './draft.ts'
 import type { DraftInput } from './draft-input.ts'
 import { type Encoder, encoderHere } from './encoder.ts'
 import { Fence } from './fence.ts'
 import { historyRule } from './keep-history.ts'
-import { LedgerFold } from './ledger-fold.ts'
+import { type FoldAhead, LedgerFold } from './ledger-fold.ts'
 import { loadState } from './load-state.ts'
 import { type Newest, newestReadable } from './newest-readable.ts'
 import { checkRetention, defaultRetention, type Retention } from './retention.ts'
@@ -49,21 +51,6 @@ export interface CompactorOptions {
   readonly lease?: Leading
   /** Encodes large files; a process has one encoder for all its compactors. */
   readonly encoder?: Encoder
-}
-
-/** A loop that folds events here before their segment is durable, to decide what goes into the same segment. */
-export interface FoldAhead {
-  /** Called before anything else is folded or copied: the loop closes its open segment, and records it in the fold. */
-  closeSegment(): void
-  /** Resolves when every segment that was recorded is durable. Nothing is published before. */
-  durable(): Promise<void>
-}
-
-/** A publish that is drafted and not known to be written. */
-interface Pending {
-  /** Called once its segments are durable. */
-  finish(): Draft
-  draft?: Draft
 }
 
 /**
@@ -96,6 +83,8 @@ export class Compactor {
   #publishing: Promise<unknown> | undefined
   /** Tried again before anything else is published. */
   #pending: Pending | undefined
+  /** The segments of a publish that is drafted, and that no manifest names yet. */
+  #drafted: readonly Consumed[] = []
 
   private constructor(options: CompactorOptions, manifest: Manifest, state: State, days: readonly string[]) {
     const { store, scope, registry } = options
@@ -207,6 +196,11 @@ export class Compactor {
     return this.#history.at(this.#manifest, this.#sealing)
   }
 
+  /** Everything on record as of this moment, in order. */
+  recordedOrder(): RecordedOrder {
+    return { manifest: this.#manifest, tail: durableSoFar([...this.#drafted, ...this.fold.unpublishedSegments]) }
+  }
+
   /** Writes what changed. One publish at a time, later calls wait their turn; folds may go on meanwhile. */
   publish(options: { kind?: 'delta' | 'base' } = {}): Promise<'published' | 'nothing'> {
     return this.#alone(() => this.#publish(options.kind))
@@ -302,6 +296,7 @@ export class Compactor {
     const { store, scope, name, encoder = encoderHere } = this.#options
     const { closed_days = [], settled_days = [] } = this.#manifest
     const { segments: consumed, events } = this.fold.takeUnpublished()
+    this.#drafted = consumed
     const input: DraftInput = {
       store,
       scope,
@@ -339,6 +334,7 @@ export class Compactor {
     await this.#fence.createManifest(draft.manifest)
     await this.#turn.run(() => {
       this.#manifest = draft.manifest
+      this.#drafted = []
       this.#cold.inTransit.clear()
       this.#sealing.clear()
     })

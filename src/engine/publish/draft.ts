@@ -19,6 +19,13 @@ export interface Draft {
   readonly manifest: Manifest
 }
 
+/** A publish that is drafted and not known to be written. */
+export interface Pending {
+  /** Called once its segments are durable. */
+  finish(): Draft
+  draft?: Draft
+}
+
 /** A publish whose rows are encoded. Its manifest waits until the segments are durable, because their names may change until then. */
 export interface Drafted {
   /** Called once, with the segments that were consumed since the last publish, in that order. */

@@ -31,6 +31,14 @@ export interface Unpublished {
   events: number
 }
 
+/** A loop that folds events here before their segment is durable, to decide what goes into the same segment. */
+export interface FoldAhead {
+  /** Called before anything else is folded or copied: the loop closes its open segment, and records it in the fold. */
+  closeSegment(): void
+  /** Resolves when every segment that was recorded is durable. Nothing is published before. */
+  durable(): Promise<void>
+}
+
 export interface LedgerFoldParts {
   readonly ledger: LedgerPlace
   readonly registry: Registry
@@ -63,6 +71,8 @@ export class LedgerFold {
   #arrived: SeenSegments | undefined = new SeenSegments()
   /** The event that stands last in order, of all that were ever folded. */
   newest: NewestEvent | undefined
+  /** Called with the events of each segment of another process, in its place among those that were recorded. */
+  onApplied: ((events: readonly Envelope[]) => void) | undefined
 
   constructor(parts: LedgerFoldParts, manifest: Manifest) {
     this.#parts = parts
@@ -83,6 +93,11 @@ export class LedgerFold {
   /** The largest name among them; undefined if there is none. */
   get newestUnpublished(): string | undefined {
     return segmentNamesSoFar(this.#unpublished.segments).sort().at(-1)
+  }
+
+  /** The segments among them. */
+  get unpublishedSegments(): readonly Consumed[] {
+    return this.#unpublished.segments
   }
 
   /** Hands over the events folded since the last call. */
@@ -152,7 +167,8 @@ export class LedgerFold {
       for (const event of segment.events) verdicts.set(event.event_id, this.#fold(event))
       this.#folded.add(segment.ulid)
       days.add(segment.ulid)
-      this.record({ ulid: segment.ulid, sequence: segment.sequence }, segment.events.length)
+      this.record({ ulid: segment.ulid, sequence: segment.sequence, isDurable: true }, segment.events.length)
+      this.onApplied?.(segment.events)
       this.#arrived?.add(segment)
       this.#applied += 1
     }

@@ -25,7 +25,7 @@ export interface KnownRows {
 }
 
 /** `readable` is read anew each time, because a leader that recovered has other rows. */
-export const knownRows = (readable: () => Readable): KnownRows => ({
+export const knownRows = (readable: () => Omit<Readable, 'recordedOrder'>): KnownRows => ({
   rows: () => readable().state,
   coldRows: (table) => coldRowsOf(readable(), table),
   history: () => readable().history,

@@ -34,13 +34,13 @@ export interface OrchestratorOptions {
   /** Further reactors, besides the ones that run tasks. */
   readonly reactors?: readonly Reactor[]
   readonly publishDelayMs?: number
-  /** Called when the state was read, at first or again after an outage, before any row of it is shown. */
-  readonly onOpened?: (opened: Readable) => void
+  /** Called when the state was read, at first or again after an outage, before any row of it is shown; with the newest event on record. */
+  readonly onOpened?: (opened: Readable, newestEventId: string | undefined) => void
   /** Called when this process can do nothing more: another one leads, or the state is damaged. */
   readonly onStopped?: (error: unknown) => void
   /** Called with errors that stop nothing. */
   readonly onTrouble?: (error: unknown) => void
   /** Told of everything that is recorded and published, for counting. */
-  readonly measure?: Pick<LoopOptions, 'onRecorded'> & Pick<PublisherOptions, 'onPublished'>
+  readonly measure?: Pick<LoopOptions, 'onRecorded' | 'onEvents'> & Pick<PublisherOptions, 'onPublished'>
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }

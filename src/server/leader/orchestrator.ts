@@ -269,7 +269,7 @@ export class Orchestrator {
       ...(this.#options.publishDelayMs !== undefined && { delayMs: this.#options.publishDelayMs }),
     })
     this.#loop = loop
-    this.#options.onOpened?.(loop.compactor)
+    this.#options.onOpened?.(loop.compactor, loop.compactor.fold.newest?.event_id)
     this.#enter('leading')
     loop.sweep()
     this.#publisher.noticed()

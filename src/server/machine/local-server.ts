@@ -27,6 +27,7 @@ import { answeringAgain } from './answer-again.ts'
 import { type Binding, checkReach, isLoopback, LOOPBACK_HOST, listenAt, localUrlOf, reachOf, workerUrlOf } from './listen.ts'
 import { endOrphans } from './orphans.ts'
 import { measureProcess } from './process-metrics.ts'
+import { QueryProcesses } from './query-processes.ts'
 import { CodeWatcher } from './watch.ts'
 import { workerCommand } from './worker-command.ts'
 
@@ -82,7 +83,7 @@ interface Parts {
   readonly evaluations: EvaluationPool | undefined
   readonly marker: string
   readonly server: Server
-  readonly stopMeasuring: () => void
+  readonly endings: readonly (() => void)[]
 }
 
 /** Until the project is loaded its limits are unknown, and nothing is dispatched. */
@@ -122,7 +123,7 @@ export class LocalServer {
   readonly #evaluations: EvaluationPool | undefined
   readonly #marker: string
   readonly #server: Server
-  readonly #stopMeasuring: () => void
+  readonly #endings: Parts['endings']
   readonly #watcher = new CodeWatcher(() => this.#reload())
   /** One reload after the other: the later one has seen every change that the earlier one saw. */
   readonly #reloads = new Mutex()
@@ -138,7 +139,7 @@ export class LocalServer {
     this.#evaluations = parts.evaluations
     this.#marker = parts.marker
     this.#server = parts.server
-    this.#stopMeasuring = parts.stopMeasuring
+    this.#endings = parts.endings
   }
 
   /** Where it listens. */
@@ -190,9 +191,11 @@ export class LocalServer {
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
+      const queries = new QueryProcesses(components)
       const server = await Server.open({
         components,
         metrics,
+        query: queries,
         lease,
         secrets,
         instance,
@@ -207,8 +210,8 @@ export class LocalServer {
         onTrouble: (error) => onTrouble?.(error),
         onStopped: (error) => onStopped?.(error),
       })
-      const stopMeasuring = measureProcess(metrics.registry)
-      local = new LocalServer(options, { size, pool, evaluations, marker, server, stopMeasuring })
+      const endings = [measureProcess(metrics.registry), () => queries.close()]
+      local = new LocalServer(options, { size, pool, evaluations, marker, server, endings })
       const loaded = await local.#record(await pool.ready(), began)
       await local.#open()
       if (options.watch) await local.#watcher.add(projectDir)
@@ -247,7 +250,7 @@ export class LocalServer {
 
   async #close(http: HttpServer | undefined, graceMs: number): Promise<void> {
     this.#watcher.close()
-    this.#stopMeasuring()
+    for (const end of this.#endings) end()
     http?.close()
     // Accepted requests are answered; a command that follows a run is cut off, and finds the next server.
     await this.#server.leave(LEAVE_GRACE_MS)

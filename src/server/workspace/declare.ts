@@ -2,8 +2,13 @@ import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
 import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { assetsDefined } from '../../domain/assets/definitions.ts'
+import { AssetGraph } from '../../domain/assets/graph.ts'
 import { pools } from '../../domain/assets/pools.table.ts'
 import { orchestration } from '../../domain/index.ts'
+import { declaredSchedules } from '../../domain/schedules/declared-schedules.ts'
+import { scheduleDefinitions } from '../../domain/schedules/schedule-definitions.table.ts'
+import { declaredSensors } from '../../domain/sensors/declared-sensors.ts'
+import { sensorDefinitions } from '../../domain/sensors/sensor-definitions.table.ts'
 import { EventFold } from '../../engine/fold/event-fold.ts'
 import type { State } from '../../engine/fold/state.ts'
 import { mintEvents, sizeLimits } from '../../engine/ledger/mint.ts'
@@ -20,6 +25,17 @@ export function declaredParts(rows: Rows, manifest: ProjectManifest, now: number
     now,
     mintId,
   })
+}
+
+/** Nothing is declared where nothing ticks. */
+export const NO_AUTOMATION = { schedules: [], sensors: [] }
+
+/** The events with which schedules and sensors of a project are declared, as far as they are new. */
+export function declaredAutomation(state: Rows, manifest: ProjectManifest, mintId: () => string) {
+  const schedules = { declared: manifest.schedules, known: state.hot(scheduleDefinitions).all(), mintId }
+  const graph = new AssetGraph(manifest.assets)
+  const sensors = { declared: manifest.sensors, known: state.hot(sensorDefinitions).all(), mintId, graph }
+  return { schedules: declaredSchedules(schedules), sensors: declaredSensors(sensors) }
 }
 
 /** Folds the declarations of a project into a state that is only read and never published. */

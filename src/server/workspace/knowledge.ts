@@ -1,5 +1,6 @@
 import type { ProjectManifest } from '../../contract/project-manifest.ts'
 import type { Submitted } from '../../engine/loop/loop.ts'
+import type { RecordedOrder } from '../../engine/manifest/recorded-order.ts'
 import type { Scope } from '../../engine/paths.ts'
 import type { NewEvent } from '../../model/event.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
@@ -20,6 +21,8 @@ export interface Knowledge extends KnownRows {
   /** The project as its code is now, where a command loaded it: its schedules and sensors may not be on record yet. */
   readonly project?: ProjectManifest | undefined
   now(): number
+  /** Everything on record as of this moment, in order. */
+  recordedOrder(): RecordedOrder | Promise<RecordedOrder>
   /** Makes an id for a request without one. */
   mintId(): string
   /** Submits facts. A reader refuses. */
@@ -43,6 +46,7 @@ export function knowledgeOf({ scope, store, sql, clock, ulid }: Components, sour
     project: source.project,
     ...knownRows(() => source.readable),
     now: () => clock.now(),
+    recordedOrder: () => source.readable.recordedOrder(),
     mintId: ulid,
     submit: (events) => source.submit(events),
   }

@@ -1,4 +1,6 @@
-import type { LogQuery, RunEvent, RunLogEntry, WireAttempt } from '../../api/run-contract.ts'
+import { z } from 'zod'
+import type { LogPage } from '../../api/detail/detail-contract.ts'
+import type { LogQuery, RunDetail, RunEvent, RunLogEntry, WireAttempt } from '../../api/run-contract.ts'
 import { wireRow } from '../../api/wire-row.ts'
 import { isRunOver, runs } from '../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
@@ -6,10 +8,12 @@ import { tasks } from '../../domain/tasks/tasks.table.ts'
 import type { Paths } from '../../engine/paths.ts'
 import { Channel } from '../../lib/collections/channel.ts'
 import { ServoError } from '../../lib/error.ts'
+import { jsonOrText } from '../../lib/json.ts'
 import { nearest } from '../../lib/nearest.ts'
 import type { ObjectStore } from '../../ports/object-store.ts'
 import type { Change, Feed } from '../leader/feed.ts'
 import { type AttemptLogs, readAttemptLog } from '../leader/logs.ts'
+import { badCursor } from './page.ts'
 import type { RunReader } from './run-reader.ts'
 
 /** The events of this process, as they happen. */
@@ -26,14 +30,9 @@ export async function* storedLogs(
   runId: string,
   { task, attempt }: LogQuery,
 ): AsyncGenerator<RunLogEntry> {
-  const { run, tasks: known, attempts } = await reader.get(runId)
-  // A run that has only been requested has no tasks yet.
-  if (task !== undefined && (known.length > 0 || isRunOver(run.state)))
-    refuseUnknownTask(
-      run.run_id,
-      task,
-      known.map(({ task_key }) => task_key),
-    )
+  const detail = await reader.get(runId)
+  refuseUnknownTask(detail, task)
+  const { run, attempts } = detail
   for (const each of [...attempts].sort(byDispatch)) {
     const { task_key, attempt: number } = each
     if ((task !== undefined && task !== task_key) || (attempt !== undefined && attempt !== number)) continue
@@ -43,18 +42,63 @@ export async function* storedLogs(
   }
 }
 
+/** Some lines of that output. Attempts that were passed are not read again. */
+export async function logPage(
+  reader: RunReader,
+  store: ObjectStore,
+  paths: Paths,
+  runId: string,
+  { task, attempt, limit, cursor }: LogQuery & { limit: number; cursor?: string | undefined },
+): Promise<LogPage> {
+  const detail = await reader.get(runId)
+  refuseUnknownTask(detail, task)
+  const { run, attempts } = detail
+  const wanted = [...attempts]
+    .sort(byDispatch)
+    .filter((each) => (task === undefined || task === each.task_key) && (attempt === undefined || attempt === each.attempt))
+  const [after, passed] = cursor === undefined ? ['', 0] : placeIn(cursor)
+  const first = after === '' ? 0 : wanted.findIndex(({ attempt_id }) => attempt_id === after)
+  if (first < 0) throw badCursor()
+  const entries: RunLogEntry[] = []
+  for (const [i, each] of wanted.slice(first).entries()) {
+    let number = 0
+    for await (const entry of readAttemptLog(store, paths, run.run_id, each.attempt_id)) {
+      number += 1
+      if (i === 0 && number <= passed) continue
+      if (entries.length === limit) return { entries, next_cursor: cursorAt(each.attempt_id, number - 1) }
+      entries.push({ ...entry, task_key: each.task_key, attempt: each.attempt })
+    }
+  }
+  return { entries, next_cursor: null }
+}
+
+const cursorAt = (attemptId: string, entries: number): string =>
+  Buffer.from(JSON.stringify([attemptId, entries])).toString('base64url')
+
+function placeIn(cursor: string): [attemptId: string, entries: number] {
+  const parsed = z.tuple([z.string(), z.number().int()]).safeParse(jsonOrText(Buffer.from(cursor, 'base64url').toString()))
+  if (!parsed.success) throw badCursor()
+  return parsed.data
+}
+
 /** As many as one reads. */
 const SHOWN_TASKS = 3
 
-function refuseUnknownTask(runId: string, asked: string, keys: readonly string[]): void {
-  if (keys.includes(asked)) return
+/** A task is named by its key. A run that has only been requested has no tasks yet. */
+function refuseUnknownTask({ run, tasks: known }: RunDetail, asked: string | undefined): void {
+  if (asked === undefined || known.some(({ task_key }) => task_key === asked)) return
+  if (known.length > 0 || isRunOver(run.state)) throw unknownTask(run.run_id, asked, known)
+}
+
+export function unknownTask(runId: string, asked: string, tasksOfRun: readonly { task_key: string }[]): ServoError {
+  const keys = tasksOfRun.map(({ task_key }) => task_key)
   // Whoever leaves out the partition means one of the tasks of the asset.
   const ofAsset = keys.filter((key) => key.startsWith(`${asked}[`))
   const meant = nearest(asked, keys)
   const some = ofAsset.length > 0 ? ofAsset : keys
   const more = some.length > SHOWN_TASKS ? ` and ${some.length - SHOWN_TASKS} more` : ''
   const listed = `Its tasks: ${some.slice(0, SHOWN_TASKS).join(', ')}${more}.`
-  throw new ServoError('not_found', 'no_such_task', `task ${JSON.stringify(asked.slice(0, 255))} not found in ${runId}`, {
+  return new ServoError('not_found', 'no_such_task', `task ${JSON.stringify(asked.slice(0, 255))} not found in ${runId}`, {
     hint:
       keys.length === 0 ? 'It has no tasks.' : meant !== undefined && ofAsset.length === 0 ? `Did you mean ${meant}?` : listed,
   })

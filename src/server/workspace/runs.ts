@@ -1,3 +1,4 @@
+import type { LogPage } from '../../api/detail/detail-contract.ts'
 import type {
   AcceptedRun,
   LeftOut,
@@ -32,7 +33,7 @@ import { chooseRun, type RunChoice } from './choice/run-choice.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { type NewRun, runRequested } from './requests.ts'
 import { RunReader } from './run-reader.ts'
-import { type Live, runEvents, storedLogs } from './run-stream.ts'
+import { type Live, logPage, runEvents, storedLogs } from './run-stream.ts'
 import type { Statuses } from './status/statuses.ts'
 
 export interface RunsOptions {
@@ -174,6 +175,13 @@ export class Runs extends RunReader implements RunsApi {
     yield* storedLogs(this, store, new Paths(scope), idOrStart, query)
   }
 
+  async logPage(idOrStart: string, query: LogQuery & { limit: number; cursor?: string | undefined }): Promise<LogPage> {
+    const { store, scope } = this.#known
+    const { live } = this.#options
+    if (live !== undefined) await live.logs.stored(await this.resolve(idOrStart))
+    return await logPage(this, store, new Paths(scope), idOrStart, query)
+  }
+
   follow(idOrStart: string, signal: AbortSignal): AsyncIterable<RunEvent> {
     return runEvents(this, this.#options.live, idOrStart, signal)
   }
@@ -198,7 +206,9 @@ export class Runs extends RunReader implements RunsApi {
     const created = verdict?.kind === 'applied'
     const run_id = created ? derived : await this.#madeBy(request.run_key, derived)
     if (verdict?.kind === 'ignored' && verdict.reason === 'run_key_conflict') {
-      throw new ServoError('conflict', 'run_key_conflict', `another request used this key and created ${run_id}`, {
+      // A key names the work, and belongs to whoever chose it. The id of a request names the request alone.
+      const code = request.run_key.startsWith('user:') ? 'run_key_conflict' : 'idempotency_key_reused'
+      throw new ServoError('conflict', code, `another request used this key and created ${run_id}`, {
         hint: 'Use a new key, or repeat the first request unchanged.',
         facts: { run_id },
       })

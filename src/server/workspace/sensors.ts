@@ -273,7 +273,7 @@ const pathOf = (config: SensorSource): string | undefined => (config.type === 'w
 const idOfRequest = (requestId: string): string => `sensor_${sha256(`sensor made by request ${requestId}`).slice(0, 26)}`
 
 const reused = (): ServoError =>
-  new ServoError('conflict', 'request_reused', 'another request used this id', {
+  new ServoError('conflict', 'idempotency_key_reused', 'another request used this id', {
     hint: 'Use a new id, or repeat the first request unchanged.',
   })
 

@@ -1,4 +1,5 @@
 import type { Room } from '../../adapters/system/disk-room.ts'
+import type { QueryApi } from '../../api/query/query-contract.ts'
 import type { WorkspaceApi } from '../../api/workspace-contract.ts'
 import type { Deliveries } from '../../contract/delivery.ts'
 import { assetDefinitions } from '../../domain/assets/asset-definitions.table.ts'
@@ -6,8 +7,11 @@ import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { storedValues } from '../../domain/partitions/stored-values.table.ts'
+import { ServoError } from '../../lib/error.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
+import { Detail } from './detail.ts'
+import { Events, type EventsOptions } from './events/events.ts'
 import type { Knowledge } from './knowledge.ts'
 import { Removals } from './retention/removals.ts'
 import { Runs, type RunsOptions } from './runs.ts'
@@ -29,9 +33,15 @@ export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
   readonly outage?: (() => string | undefined) | undefined
   /** How much room there is on the disk; absent where nobody knows. */
   readonly room?: (() => Promise<Room>) | undefined
+  /** Events as they become durable; absent in a process that only reads. */
+  readonly happening?: EventsOptions['live']
+  /** Answers SQL; absent in a command, which asks DuckDB itself. */
+  readonly query?: QueryApi | undefined
+  /** Told of parts of the ledger that somebody asked for and that cannot be read. */
+  readonly onDamage?: (path: string, message: string) => void
 }
 
-export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi {
+export function workspaceApi(known: Knowledge, options: WorkspaceOptions): WorkspaceApi & { readonly events: Events } {
   const statuses = new Statuses(statusSource(known))
   const runs = new Runs(known, { ...options, statuses })
   const schedules = new Schedules(known, options)
@@ -53,7 +63,27 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     outage: () => options.outage?.(),
   })
   const retention = new Removals(known, options.room)
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention }
+  const query = options.query ?? NO_QUERIES
+  const events = new Events(known, { runs, live: options.happening, onDamage: options.onDamage ?? (() => undefined) })
+  return {
+    runs,
+    assets: new Assets(known, statuses),
+    statuses,
+    schedules,
+    sensors,
+    backfills,
+    whys,
+    retention,
+    events,
+    query,
+    detail: new Detail(known, runs, query),
+  }
+}
+
+const NO_QUERIES: QueryApi = {
+  ask: async () => {
+    throw new ServoError('unavailable', 'no_queries', 'this process answers no SQL', { hint: 'Use servo query.' })
+  },
 }
 
 export function statusSource(known: Knowledge): StatusSource {

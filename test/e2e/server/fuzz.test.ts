@@ -33,7 +33,7 @@ bearer = "${token}"
 [auth.openapi.task_token]
 bearer = "of no attempt"
 [checks.positive_data_acceptance]
-expected-statuses = ["2xx", 304, 400, 401, 403, 404, 409, 413, 415, 422, 503]
+expected-statuses = ["2xx", 304, 400, 401, 403, 404, 409, 413, 415, 422, 503, 504]
 [checks.negative_data_rejection]
 expected-statuses = [400, 401, 403, 404, 405, 409, 413, 415, 422, 503]
 # \`GET /runs/preview\` asks for a run of this name, so these paths allow more than they have in the document.

@@ -59,7 +59,7 @@ test('[A67] a trigger that is repeated gets its first answer; under the id of an
     expect((await trigger(same)).body).toMatchObject({ run_id: first.body.run_id, created: false })
   for (const other of [{ partitions: ['2024-02-03'] }, { scheduled_for: toIso(fiveOf(led, 3)) }]) {
     const { status, body } = await trigger(other)
-    expect([status, body.code]).toEqual([409, 'request_reused'])
+    expect([status, body.code]).toEqual([422, 'idempotency_key_reused'])
   }
   expect((await led.get('/conflicts')).body.conflicts).toEqual([])
 })

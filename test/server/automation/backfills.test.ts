@@ -126,7 +126,7 @@ describe('a backfill', () => {
     const { body: child } = await retry({ request_id: 'r' })
     expect(child).toMatchObject({ created: true, total_partitions: 3, parent_backfill_id: id })
     expect((await retry({ request_id: 'r' })).body).toMatchObject({ created: false, backfill_id: child.backfill_id })
-    expect((await retry({ request_id: 'r', priority: 1 })).body.code).toBe('request_reused')
+    expect((await retry({ request_id: 'r', priority: 1 })).body.code).toBe('idempotency_key_reused')
     await over(child.backfill_id)
     expect(await shown(child.backfill_id)).toMatchObject({ state: 'SUCCEEDED', succeeded_partitions: 3 })
     expect(made(led).slice(before)).toEqual(['days[2024-02-03]', 'clean[2024-02-03]', 'months[2024-02]'])
@@ -256,7 +256,7 @@ describe('a request for a backfill', () => {
     const first = await ask(3)
     expect(first.body).toMatchObject({ created: true, total_partitions: 3 })
     expect((await ask(3)).body).toMatchObject({ ...first.body, created: false })
-    expect(await ask(4)).toMatchObject({ status: 409, body: { code: 'request_reused' } })
+    expect(await ask(4)).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } })
     expect((await led.get('/backfills')).body.backfills).toHaveLength(1)
   })
 

@@ -323,7 +323,7 @@ describe('the routes of schedules', () => {
     expect(await led.ask('DELETE', `${at}?request_id=gone`)).toEqual(removed)
     expect(await segments(led)).toEqual(before)
     const other = await led.post('/schedules', { ...asked, name: 'another' })
-    expect([other.status, other.body.code]).toEqual([409, 'request_reused'])
+    expect([other.status, other.body.code]).toEqual([422, 'idempotency_key_reused'])
   })
 
   test('[A67] a request goes by request_id, client_request_id or the header Idempotency-Key', async () => {

@@ -162,7 +162,7 @@ describe('a sensor without code', () => {
     expect(twin).toEqual(first)
     await desk.led.clock.advance(MINUTE_MS)
     expect(await desk.post('', body)).toEqual(first)
-    expect((await desk.post('', { ...body, max_tries: 1 })).body).toMatchObject({ status: 409, code: 'request_reused' })
+    expect((await desk.post('', { ...body, max_tries: 1 })).body).toMatchObject({ status: 422, code: 'idempotency_key_reused' })
     const rivals = await Promise.all([
       desk.post('', { ...made, name: 'two', config: { ...webhook, path: 'two' } }),
       desk.post('', made),

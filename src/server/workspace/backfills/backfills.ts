@@ -257,7 +257,7 @@ export class Backfills extends BackfillReader implements BackfillsApi {
     const made = await lookup(this.#known, backfillRequests, requestKey(request, parent))
     if (made === undefined) return undefined
     if (made.request_fingerprint !== fingerprint)
-      throw new ServoError('conflict', 'request_reused', `another request used this id and created ${made.backfill_id}`, {
+      throw new ServoError('conflict', 'idempotency_key_reused', `another request used this id: ${made.backfill_id}`, {
         hint: 'Use a new id, or repeat the first request unchanged.',
         facts: { backfill_id: made.backfill_id },
       })

@@ -269,6 +269,6 @@ function notATick(row: Readonly<ScheduleRow>, tick: number): ServoError {
 }
 
 export const reused = (): ServoError =>
-  new ServoError('conflict', 'request_reused', 'another request used this id', {
+  new ServoError('conflict', 'idempotency_key_reused', 'another request used this id', {
     hint: 'Use a new id, or repeat the first request unchanged.',
   })

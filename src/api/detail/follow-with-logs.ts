@@ -1,4 +1,4 @@
-import type { LogQuery, RunEvent, RunsApi } from '../../api/run-contract.ts'
+import type { LogQuery, RunEvent, RunsApi } from '../run-contract.ts'
 
 /** The number of log entries that were shown, by attempt. */
 export type LogsShown = Map<string, number>
