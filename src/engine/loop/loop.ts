@@ -122,9 +122,8 @@ export class Loop {
    * that a lost alarm or a crash left behind. Sweeps are safe to repeat, because controllers and reactors do nothing twice.
    */
   sweep(): void {
-    const { state } = this.compactor
     // Reactors are shown the rows only once the open segment is durable: some were changed by segments that are not durable yet.
-    const { changed } = this.#segments
+    const [{ state }, { changed }] = [this.compactor, this.#segments]
     for (const table of this.#reactions.tables) this.#reactions.remember(changed, table, new Set(state.hotTable(table).all()))
     this.#controllers.observeAll((table) => state.hotTable(table).all())
     this.nudge()

@@ -187,7 +187,6 @@ export class LocalServer {
             onPrinted: options.onPrinted,
           })
         : undefined
-      const reach = reachOf(options, process.env)
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
@@ -201,7 +200,7 @@ export class LocalServer {
         instance,
         workers: pool,
         environment: process.env,
-        reach,
+        reach: reachOf(options, process.env),
         concurrency: () => size.now,
         settings: () => size.settings,
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),

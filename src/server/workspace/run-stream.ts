@@ -43,7 +43,7 @@ export async function* storedLogs(
 }
 
 /** Some lines of that output. Attempts that were passed are not read again. */
-export async function logPage(
+export async function storedLogPage(
   reader: RunReader,
   store: ObjectStore,
   paths: Paths,

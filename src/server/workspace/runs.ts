@@ -33,7 +33,7 @@ import { chooseRun, type RunChoice } from './choice/run-choice.ts'
 import { type Knowledge, lookup } from './knowledge.ts'
 import { type NewRun, runRequested } from './requests.ts'
 import { RunReader } from './run-reader.ts'
-import { type Live, logPage, runEvents, storedLogs } from './run-stream.ts'
+import { type Live, runEvents, storedLogPage, storedLogs } from './run-stream.ts'
 import type { Statuses } from './status/statuses.ts'
 
 export interface RunsOptions {
@@ -179,7 +179,7 @@ export class Runs extends RunReader implements RunsApi {
     const { store, scope } = this.#known
     const { live } = this.#options
     if (live !== undefined) await live.logs.stored(await this.resolve(idOrStart))
-    return await logPage(this, store, new Paths(scope), idOrStart, query)
+    return await storedLogPage(this, store, new Paths(scope), idOrStart, query)
   }
 
   follow(idOrStart: string, signal: AbortSignal): AsyncIterable<RunEvent> {

@@ -60,7 +60,7 @@ test('[X9] output is read in pages, of all attempts or of one, and followed to t
   const { logs } = led.server.orchestrator
   for (const { task_key, attempt, attempt_id } of body.attempts) {
     const entries = [1, 2, 3].map((n) => ({
-      at: '2026-01-01T00:00:00.000Z',
+      at: Date.UTC(2026, 0, 1),
       stream: 'stdout',
       text: `${task_key}${attempt}-${n}`,
     }))
