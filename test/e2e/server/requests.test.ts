@@ -24,7 +24,7 @@ const ask = async (method: string, path: string, body?: object, headers: Record<
   })
 
 const create = async (end: string): Promise<[number, string, string | null]> => {
-  const body = { assets: ['days'], partitions: { type: 'range', start: '2025-01-01', end } }
+  const body = { select: ['days'], partitions: { type: 'range', start: '2025-01-01', end } }
   const response = await ask('POST', '/backfills', body, { 'idempotency-key': 'january' })
   return [response.status, await response.text(), response.headers.get('idempotency-replayed')]
 }
