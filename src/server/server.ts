@@ -40,6 +40,8 @@ import { SensorHub } from './leader/sensors/sensor-hub.ts'
 import type { OrchestratorSettings } from './leader/settings.ts'
 import { ServerMetrics } from './metrics/server-metrics.ts'
 import { Readiness } from './readiness.ts'
+import type { Traces } from './traces/traces.ts'
+import type { OpenTraces } from './traces/wanted.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
@@ -66,6 +68,8 @@ export interface ServerOptions
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
+  /** Shows what is recorded to a collector of traces. Absent if nobody asked for that. */
+  readonly openTraces?: OpenTraces | undefined
   /** What is counted here; the process may have added what it knows of itself. */
   readonly metrics?: ServerMetrics
 }
@@ -104,6 +108,7 @@ export class Server {
   readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
   readonly #metrics: ServerMetrics
+  readonly #traces: Traces | undefined
   #answering = 0
   #isLeaving = false
   #isProjectLoaded = false
@@ -119,6 +124,7 @@ export class Server {
     evaluator: Evaluator | undefined
     retention: ValueRetention | undefined
     metrics: ServerMetrics
+    traces: Traces | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -130,6 +136,7 @@ export class Server {
     this.sensors = parts.sensors
     this.#retention = parts.retention
     this.#metrics = parts.metrics
+    this.#traces = parts.traces
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components
     // A command that leads for a while is over before a disk is full.
@@ -180,7 +187,7 @@ export class Server {
   static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
     const components = { ...asked.components, store: metrics.counting(asked.components.store) }
     const options = { ...asked, components }
-    const { post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
+    const { post, secrets, onHandOver, openTraces, automation = false, environment = {}, ...given } = options
     const rows = () => orchestrator.readable.state
     const evaluator = options.evaluator && maskedEvaluator(options.evaluator, { rows, environment })
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
@@ -221,6 +228,7 @@ export class Server {
             ...components.retentionTiming,
           })
         : undefined
+    const traces = openTraces?.(() => orchestrator.loop.compactor.state)
     const reader = new RunReader(knownRows(() => orchestrator.readable))
     const orchestrator: Orchestrator = await Orchestrator.open({
       ...given,
@@ -234,8 +242,23 @@ export class Server {
         mintId: components.ulid,
         onAnswer: () => orchestrator.loop.nudge(),
       }),
-      measure: metrics.measure,
-      reactors: [...metrics.facts.reactors, ...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
+      measure: {
+        ...metrics.measure,
+        ...(traces && {
+          onRecorded: (event, verdict, foldedAt) => {
+            metrics.measure.onRecorded?.(event, verdict, foldedAt)
+            traces.recorded.recorded(event, verdict, foldedAt)
+          },
+        }),
+      },
+      isSampled: traces?.isSampled,
+      reactors: [
+        ...metrics.facts.reactors,
+        ...(traces?.recorded.reactors ?? []),
+        ...feed.reactors,
+        ...(sensors?.reactors ?? []),
+        ...(retention?.reactors ?? []),
+      ],
       onStopped: (error) => {
         sensors?.stop()
         retention?.stop()
@@ -243,11 +266,12 @@ export class Server {
       },
       onOpened: (opened) => {
         metrics.facts.opened(opened.state)
+        traces?.recorded.opened(opened.state)
         feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent())
       },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
+    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics, traces })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -327,6 +351,7 @@ export class Server {
     this.refused.stop()
     await this.sensors?.close()
     await this.orchestrator.close()
+    await this.#traces?.close()
   }
 }
 

@@ -1,4 +1,5 @@
 import type { RequestRun } from '../../domain/automation/request-run.ts'
+import type { RunTrace } from '../../domain/runs/run-trace.ts'
 import type { Conditions } from '../../domain/schedules/conditions.ts'
 import type { LoopOptions } from '../../engine/loop/loop-options.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
@@ -42,5 +43,7 @@ export interface OrchestratorOptions {
   readonly onTrouble?: (error: unknown) => void
   /** Told of everything that is recorded and published, for counting. */
   readonly measure?: Pick<LoopOptions, 'onRecorded'> & Pick<PublisherOptions, 'onPublished'>
+  /** Whether a trace is recorded by somebody. Absent: as its caller says, or else always. */
+  readonly isSampled?: ((trace: RunTrace) => boolean) | undefined
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }

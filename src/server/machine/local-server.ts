@@ -22,6 +22,7 @@ import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
 import { ServerMetrics } from '../metrics/server-metrics.ts'
 import { type Changed, Server } from '../server.ts'
+import { wantedTraces } from '../traces/wanted.ts'
 import { answeringAgain } from './answer-again.ts'
 import { endOrphans } from './orphans.ts'
 import { measureProcess } from './process-metrics.ts'
@@ -186,9 +187,11 @@ export class LocalServer {
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
+      const traced = { clock: components.clock, metrics, instance, onTrouble: (error: unknown) => onTrouble?.(error) }
       const server = await Server.open({
         components,
         metrics,
+        openTraces: await wantedTraces(process.env, traced),
         lease,
         secrets,
         instance,

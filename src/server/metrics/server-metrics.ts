@@ -54,6 +54,14 @@ export class ServerMetrics {
     ['method', 'route', 'status'],
   )
 
+  readonly #exported = this.registry.counter('servo_spans_exported_total', 'Spans that a trace collector took.')
+  readonly #dropped = this.registry.counters(
+    'servo_spans_dropped_total',
+    'Spans that were dropped: too many were waiting, or the collector did not take them.',
+    ['reason'],
+    [['queue_full'], ['not_taken']],
+  )
+
   /** What an orchestrator tells of. */
   readonly measure: Pick<LoopOptions, 'onRecorded'> & Pick<PublisherOptions, 'onPublished'> = {
     onRecorded: this.facts.recorded,
@@ -67,6 +75,14 @@ export class ServerMetrics {
   /** Call with each answer; `route` is a template such as `/api/v1/orchestration/runs/:run_id`. */
   answered(method: string, route: string, status: number): void {
     this.#answers.of(METHODS.has(method) ? method : 'other', route, String(status)).add()
+  }
+
+  spansExported(spans: number): void {
+    this.#exported.add(spans)
+  }
+
+  spansDropped(spans: number, reason: 'queue_full' | 'not_taken'): void {
+    this.#dropped.of(reason).add(spans)
   }
 
   /** Adds what is read from the leader itself when somebody asks. */

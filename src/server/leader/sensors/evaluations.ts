@@ -50,7 +50,7 @@ export interface EvaluationsOptions {
 }
 
 /** What was evaluated, and what it is recorded with. */
-export interface Evaluated extends Pick<EvaluationToRecord, 'definition' | 'begun' | 'result' | 'chain'> {
+export interface Evaluated extends Pick<EvaluationToRecord, 'definition' | 'begun' | 'result' | 'chain' | 'traceparent'> {
   readonly source: EvaluatedSource
   readonly duration_ms: number
   readonly requested_by?: string | undefined
