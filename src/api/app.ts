@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { ServoError } from '../lib/error.ts'
 import type { Access } from './access/access.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
+import { alertRoutes } from './alert-routes.ts'
 import { assetRoutes } from './asset-routes.ts'
 import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
@@ -61,6 +62,7 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'hosts'>): Route[]
     ...backfillRoutes(options.backfills),
     ...whyRoutes(options.whys),
     ...retentionRoutes(options.retention),
+    ...alertRoutes(options.alerts),
     ...tokenRoutes(options.tokens),
   ]
   return [...routes, ...openApiRoutes(routes)]

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { alertDefinition } from './alert.ts'
 import { errorDetail } from './error-schema.ts'
 import { scheduleDefinition } from './schedule.ts'
 import { sensorDefinition } from './sensor.ts'
@@ -89,6 +90,7 @@ export const projectManifest = z.object({
     .default({}),
   /** Attempts at a time on all queues together, if the project limits them. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
+  alerts: z.array(alertDefinition).max(1_000).default([]),
   timing: timing.default({}),
   schedules: z.array(scheduleDefinition).max(100_000).default([]),
   sensors: z.array(sensorDefinition).max(100_000).default([]),

@@ -25,6 +25,8 @@ import type { Rows } from '../model/rows.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import type { Components } from './components.ts'
+import { Alerting } from './leader/alerts/alerting.ts'
+import type { Send } from './leader/alerts/outgoing.ts'
 import { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import type { Post } from './leader/dispatch/push.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
@@ -47,7 +49,7 @@ import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
 import { runRequested } from './workspace/requests.ts'
 import { RunReader } from './workspace/run-reader.ts'
-import { workspaceApi } from './workspace/workspace.ts'
+import { overdueIn, workspaceApi } from './workspace/workspace.ts'
 
 export interface ServerOptions
   extends Pick<
@@ -68,6 +70,8 @@ export interface ServerOptions
   readonly environment?: Readonly<Record<string, string | undefined>>
   /** Pushes work to a queue; over HTTP if absent. */
   readonly post?: Post
+  /** Sends alerts; over HTTP if absent. */
+  readonly send?: Send
   /** Shows what is recorded to a collector of traces. Absent if nobody asked for that. */
   readonly openTraces?: OpenTraces | undefined
   /** What is counted here; the process may have added what it knows of itself. */
@@ -109,6 +113,7 @@ export class Server {
   readonly #disk: DiskWatch | undefined
   readonly #metrics: ServerMetrics
   readonly #traces: Traces | undefined
+  readonly #alerting: Alerting | undefined
   #answering = 0
   #isLeaving = false
   #isProjectLoaded = false
@@ -125,6 +130,7 @@ export class Server {
     retention: ValueRetention | undefined
     metrics: ServerMetrics
     traces: Traces | undefined
+    alerting: Alerting | undefined
   }) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
@@ -137,6 +143,7 @@ export class Server {
     this.#retention = parts.retention
     this.#metrics = parts.metrics
     this.#traces = parts.traces
+    this.#alerting = parts.alerting
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components
     // A command that leads for a while is over before a disk is full.
@@ -157,6 +164,7 @@ export class Server {
       senders: this.hooks,
       // A command that leads for a moment is no server, and lets nothing tick in any case.
       ...(onHandOver === undefined && { automation: this.#automation }),
+      ...(parts.alerting && { alertTargets: () => parts.alerting?.targets() ?? [] }),
       outage: () => parts.evaluator?.outage?.()?.reason,
       room: components.room,
     })
@@ -187,7 +195,7 @@ export class Server {
   static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
     const components = { ...asked.components, store: metrics.counting(asked.components.store) }
     const options = { ...asked, components }
-    const { post, secrets, onHandOver, openTraces, automation = false, environment = {}, ...given } = options
+    const { post, send, secrets, onHandOver, openTraces, automation = false, environment = {}, ...given } = options
     const rows = () => orchestrator.readable.state
     const evaluator = options.evaluator && maskedEvaluator(options.evaluator, { rows, environment })
     const workers = new HeldWorkers(options.workers, () => leads(options.lease))
@@ -228,6 +236,20 @@ export class Server {
             ...components.retentionTiming,
           })
         : undefined
+    // A command that leads for a while tells nobody: its user is there.
+    const alerting =
+      onHandOver === undefined
+        ? new Alerting({
+            clock: components.clock,
+            known: () => knowledgeOf(components, orchestrator),
+            environment,
+            checkLeads: () => checkLeads(options.lease),
+            overdue: (assets) => overdueIn(knowledgeOf(components, orchestrator), assets),
+            ...(send !== undefined && { send }),
+            onTried: (status) => metrics.alertTried(status),
+            onTrouble: (error) => options.onTrouble?.(error),
+          })
+        : undefined
     const traces = openTraces?.(() => orchestrator.loop.compactor.state)
     const reader = new RunReader(knownRows(() => orchestrator.readable))
     const orchestrator: Orchestrator = await Orchestrator.open({
@@ -258,10 +280,13 @@ export class Server {
         ...feed.reactors,
         ...(sensors?.reactors ?? []),
         ...(retention?.reactors ?? []),
+        ...(alerting?.reactors ?? []),
       ],
+      alerts: alerting?.rules,
       onStopped: (error) => {
         sensors?.stop()
         retention?.stop()
+        alerting?.stop()
         options.onStopped?.(error)
       },
       onOpened: (opened) => {
@@ -271,7 +296,7 @@ export class Server {
       },
       remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
     })
-    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics, traces })
+    return new Server({ options, orchestrator, feed, workers, sensors, evaluator, retention, metrics, traces, alerting })
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -330,6 +355,7 @@ export class Server {
     const { state } = this.orchestrator.readable
     const { clock, ulid: mintId } = this.#components
     const parts = declaredParts(state, manifest, clock.now(), mintId)
+    this.#alerting?.use(manifest)
     const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
     const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
@@ -337,6 +363,7 @@ export class Server {
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
     this.#retention?.projectKnown()
+    this.#alerting?.projectKnown()
     if (this.#automation) this.hooks.tellMissingSecrets()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
@@ -347,6 +374,7 @@ export class Server {
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
   async close(): Promise<void> {
     this.#retention?.stop()
+    this.#alerting?.stop()
     this.#disk?.stop()
     this.refused.stop()
     await this.sensors?.close()

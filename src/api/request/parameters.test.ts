@@ -16,6 +16,7 @@ const options: AppOptions = {
   backfills: nothing,
   whys: nothing,
   retention: nothing,
+  alerts: nothing,
   tokens: nothing,
   access: machineAccess('secret'),
   hosts: ['localhost'],

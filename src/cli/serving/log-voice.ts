@@ -1,4 +1,5 @@
 import { toIso } from '../../lib/time.ts'
+import { secretsOfAlert } from '../../sdk/declare/alert.ts'
 import type { Change } from '../../server/leader/feed.ts'
 import type { Reload } from '../../server/machine/local-server.ts'
 import { type DevVoice, isShown } from '../show-dev.ts'
@@ -32,10 +33,14 @@ export function logVoice(log: ServerLog): DevVoice {
   }
 }
 
-/** The secrets of webhooks have names that their owner chose. */
+/** The secrets of webhooks and alerts have names that their owner chose. */
 function learn(log: ServerLog, loaded: Reload): void {
-  const sensors = loaded.ok ? loaded.manifest.sensors : []
-  log.learnSecrets(sensors.flatMap(({ config }) => (config.type === 'webhook' ? config.secrets : [])))
+  if (!loaded.ok) return
+  const { sensors, alerts } = loaded.manifest
+  log.learnSecrets([
+    ...sensors.flatMap(({ config }) => (config.type === 'webhook' ? config.secrets : [])),
+    ...alerts.flatMap(secretsOfAlert),
+  ])
 }
 
 function logChange(log: ServerLog, change: Change): void {

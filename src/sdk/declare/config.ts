@@ -3,6 +3,7 @@ import { withDeclaration } from '../declaration.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
+import { type Alert, checkAlerts } from './alert.ts'
 import { checkKeep, type Keep } from './keep.ts'
 
 export type StorageConfig =
@@ -45,12 +46,6 @@ export interface Timing {
   sweep?: Duration
 }
 
-export interface Alert {
-  on: readonly ('run.failed' | 'asset.stale' | 'check.failed')[]
-  /** Where to send it, as a URL: `slack://#data`. */
-  to: string
-}
-
 export interface Config {
   /** The name of the project. */
   project: string
@@ -65,7 +60,7 @@ export interface Config {
   timing?: Timing
   /** Which stored values are kept, for all assets that do not say it themselves. Default: `'all'`. */
   keep?: Keep | 'all'
-  /** Not available yet: Servo refuses projects that use it. */
+  /** Who is told of failures and of what is late or stale, by webhooks. Only servers send alerts. */
   alerts?: readonly Alert[]
 }
 
@@ -178,8 +173,7 @@ export function checkedConfig(config: Config): Config {
       'the environment `dev` is this machine: it stores everything in .servo and runs assets itself',
       "Write dev: { storage: local('.servo'), queue: inProcess() }. Other environments may differ.",
     )
-  if (!Array.isArray(alerts) || alerts.some((alert) => !Array.isArray(alert?.on) || typeof alert.to !== 'string'))
-    refuse('an alert needs `on` and `to`', "Write { on: ['run.failed'], to: 'slack://#data' }.")
+  checkAlerts(alerts)
   return config
 }
 

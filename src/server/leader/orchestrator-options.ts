@@ -1,3 +1,4 @@
+import type { AlertRule } from '../../domain/alerts/alert-rule.ts'
 import type { RequestRun } from '../../domain/automation/request-run.ts'
 import type { RunTrace } from '../../domain/runs/run-trace.ts'
 import type { Conditions } from '../../domain/schedules/conditions.ts'
@@ -24,6 +25,8 @@ export interface OrchestratorOptions {
   readonly carries?: 'everything' | 'what it is asked for'
   /** Makes the run requests of backfills and schedules. Absent in a process that does only what it is asked. */
   readonly requestRun?: RequestRun | undefined
+  /** The alerts of the project. Absent in a process that does only what it is asked. */
+  readonly alerts?: (() => readonly AlertRule[]) | undefined
   /** True if schedules tick here. */
   readonly automation?: boolean
   /** Has conditions of schedules evaluated. Without it, ticks that depend on one fail. */

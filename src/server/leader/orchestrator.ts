@@ -245,6 +245,7 @@ export class Orchestrator {
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
+        alerts: this.#options.alerts,
         automation: automation && requestRun ? { requestRun, mayDecide, conditions } : undefined,
         backfills: requestRun && { requestRun, mayDecide, automation: automation ?? false },
       }),

@@ -54,6 +54,12 @@ export class ServerMetrics {
     ['method', 'route', 'status'],
   )
 
+  readonly #alerts = this.registry.counters(
+    'servo_alerts_total',
+    'Tries to send an alert, by what became of it: it arrived, is sent again later, or is given up.',
+    ['status'],
+    [['delivered'], ['pending'], ['failed']],
+  )
   readonly #exported = this.registry.counter('servo_spans_exported_total', 'Spans that a trace collector took.')
   readonly #dropped = this.registry.counters(
     'servo_spans_dropped_total',
@@ -75,6 +81,10 @@ export class ServerMetrics {
   /** Call with each answer; `route` is a template such as `/api/v1/orchestration/runs/:run_id`. */
   answered(method: string, route: string, status: number): void {
     this.#answers.of(METHODS.has(method) ? method : 'other', route, String(status)).add()
+  }
+
+  alertTried(status: 'pending' | 'delivered' | 'failed'): void {
+    this.#alerts.of(status).add()
   }
 
   spansExported(spans: number): void {
