@@ -107,7 +107,7 @@ export function configPage(): string {
       ['variable', ''],
       Object.entries(variables).map(([name, text]) => [code(name), text]),
     ),
-    'Resources read a variable for each field of their `config`: the field `apiToken` of `shop-api` is `SERVO_SHOP_API_API_TOKEN`. `TRACEPARENT` continues a trace. `NO_COLOR`, `FORCE_COLOR`, `CI` and `TERM` mean what they mean to other programs.',
+    'Resources read a variable for each field of their `config`: the field `apiToken` of `shop-api` is `SERVO_SHOP_API_API_TOKEN`. `TRACEPARENT` continues a trace, and the variables of OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) send [traces](../how-to/observe.md#traces). `NO_COLOR`, `FORCE_COLOR`, `CI` and `TERM` mean what they mean to other programs.',
   )
 }
 

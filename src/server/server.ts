@@ -301,8 +301,10 @@ export class Server {
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
   readonly fetch = async (request: Request, env?: object): Promise<Response> => {
+    const { clock } = this.#components
+    const began = clock.monotonic()
     const answer = await this.#answer(request, env)
-    this.#metrics.answered(request.method, routeOf(request), answer.status)
+    this.#metrics.answered(request.method, routeOf(request), answer.status, clock.monotonic() - began)
     return answer
   }
 

@@ -70,6 +70,7 @@ const parameters: Readonly<Record<string, string>> = {
   'POST /backfills/:backfill_id/cancel': 'expected_state_version',
   'GET /why/:kind/:name': 'at, partition, message',
   'GET /conflicts': 'limit, cursor, since, until',
+  'GET /alerts': 'limit, cursor, since, until, status, kind, target',
 }
 const routes = routesOf(options)
 // The tokens of attempts come first: without one, nothing else of a request is looked at.

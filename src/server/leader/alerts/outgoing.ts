@@ -67,9 +67,10 @@ export const sendOutgoing: Send = async ({ url, headers, body, allowPrivate, tim
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof Error && error.name === 'TimeoutError') return 'it did not answer in time'
+  if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
+    return 'it did not answer in time'
   if (hasErrorCode(error, 'ENOTFOUND') || hasErrorCode(error, 'EAI_AGAIN')) return 'its name could not be resolved'
   if (hasErrorCode(error, 'ECONNREFUSED')) return 'it refused the connection'
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
-  return code === undefined || code === 'ABORT_ERR' ? messageOf(error).slice(0, 200) : `the connection failed (${code})`
+  return code === undefined ? messageOf(error).slice(0, 200) : `the connection failed (${code})`
 }

@@ -33,6 +33,8 @@ export class StaleWatch {
 
   projectKnown(): void {
     this.#cancel?.()
+    // Nobody wants to know, so that an idle process stays idle.
+    if (this.#isStopped || !this.#options.rules().some(({ on }) => on.has('asset.stale'))) return
     // A start has more urgent things to do.
     this.#cancel = this.#options.clock.after(MINUTE_MS, () => void this.#look())
   }
