@@ -60,7 +60,7 @@ class Alerted {
       instance: `server-${this.#starts}`,
       workers: new ScriptedWorkers(this.clock, () => this.attempt()),
       concurrency: () => 8,
-      automation: true,
+      automation: project.schedules !== undefined || project.sensors !== undefined,
       evaluator: this.evaluator,
       environment: { ALERT_SECRET: SECRET, SLACK_URL: 'https://hooks.slack.example/T0/secret' },
       send: async (outgoing) => {
@@ -192,13 +192,13 @@ describe('an alert', () => {
     const files = { name: 'files', config: { type: 'poll' as const, every_ms: 60_000 } }
     const alerted = await Alerted.open({ sensors: [files], alerts: [{ ...oncall, on: ['sensor.failing'] }] })
     alerted.evaluator.script = () => ({ report: { outcome: 'error', error: 'no such bucket' } })
-    await alerted.clock.advance(2 * HOUR_MS)
+    await alerted.clock.advance(20 * MINUTE_MS)
     expect(alerted.types).toEqual(['sensor.failing'])
     expect(JSON.parse(alerted.sent[0]?.body ?? '').data).toMatchObject({ sensor: 'files', error: 'no such bucket' })
     alerted.evaluator.script = () => ({})
-    await alerted.clock.advance(2 * HOUR_MS)
+    await alerted.clock.advance(20 * MINUTE_MS)
     alerted.evaluator.script = () => ({ report: { outcome: 'error', error: 'again' } })
-    await alerted.clock.advance(2 * HOUR_MS)
+    await alerted.clock.advance(20 * MINUTE_MS)
     expect(alerted.types).toEqual(['sensor.failing', 'sensor.failing'])
   })
 
