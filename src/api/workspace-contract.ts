@@ -1,4 +1,4 @@
-import type { AlertsApi } from './alert-contract.ts'
+import type { AlertsApi } from './alerts/alert-contract.ts'
 import type { AssetsApi } from './asset-contract.ts'
 import type { BackfillsApi } from './automation/backfill-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'

@@ -1,4 +1,4 @@
-import type { AlertsApi } from '../api/alert-contract.ts'
+import type { AlertsApi } from '../api/alerts/alert-contract.ts'
 import { type Connection, queryText } from './connection.ts'
 
 /** Asks a server about its alerts. */

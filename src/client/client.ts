@@ -1,4 +1,4 @@
-import type { AlertsApi } from '../api/alert-contract.ts'
+import type { AlertsApi } from '../api/alerts/alert-contract.ts'
 import type { AssetsApi } from '../api/asset-contract.ts'
 import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'

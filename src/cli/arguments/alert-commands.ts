@@ -5,7 +5,7 @@ import { examples, oneOfOption, serverCommand } from './command-parts.ts'
 /** The commands about alerts. */
 export function alertCommands(program: Command): void {
   const alerts = program.command('alerts').description('see which alerts were sent, and try them').helpCommand(false)
-  const commands = () => import('../commands/alerts.ts')
+  const commands = () => import('../commands/observing/alerts.ts')
 
   serverCommand(alerts, 'list', 'list alerts that were raised, newest first')
     .addOption(oneOfOption('--status <status>', 'only these', ['pending', 'delivered', 'failed']))

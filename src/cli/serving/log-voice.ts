@@ -1,6 +1,6 @@
 import { traceOf, traceOfRun } from '../../domain/runs/run-trace.ts'
 import { toIso } from '../../lib/time.ts'
-import { secretsOfAlert } from '../../sdk/declare/alert.ts'
+import { secretsOfAlert } from '../../sdk/declare/alerts/alert.ts'
 import type { Change } from '../../server/leader/feed.ts'
 import type { Reload } from '../../server/machine/local-server.ts'
 import { type DevVoice, isShown } from '../show-dev.ts'

@@ -52,7 +52,7 @@ function logAccidents(log: ServerLog): void {
   process.on('warning', ({ name, message }) => log.warn(message, { code: name }))
   process.on('uncaughtException', (error: unknown) => {
     log.error(`the server crashed: ${messageOf(error)}`, {
-      code: 'crashed',
+      code: 'internal',
       stack: error instanceof Error ? error.stack : undefined,
     })
     // As Node does. What is durable is the truth, and the next start goes on from it.

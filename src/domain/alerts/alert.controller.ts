@@ -9,7 +9,7 @@ import { isRowOf } from '../typed-rows.ts'
 import { alertMarks } from './alert-marks.table.ts'
 import { AlertRaised } from './alert-raised.event.ts'
 import type { AlertRule } from './alert-rule.ts'
-import { cut, type News, newsOfAsset, newsOfBackfill, newsOfRun, newsOfSchedule, newsOfSensor } from './news.ts'
+import { type AlertNews, cut, newsOfAsset, newsOfBackfill, newsOfRun, newsOfSchedule, newsOfSensor } from './news.ts'
 import { staleAssets } from './stale-assets.table.ts'
 
 /** Errors in a row after which a sensor counts as failing: one or two are often over before anybody can look. */
@@ -20,11 +20,11 @@ const FAILING_ERRORS = 3
  * so that a start repeats nothing.
  */
 export function alertController(rules: () => readonly AlertRule[]): Controller {
-  const changed = new Set<() => News[]>()
-  const looks = new WeakMap<object, () => News[]>()
+  const changed = new Set<() => AlertNews[]>()
+  const looks = new WeakMap<object, () => AlertNews[]>()
   let rowsNow: Observed['rows'] | undefined
   /** One look for each row, however often it changes before it is looked at. */
-  const look = (row: Readonly<AnyRow>, at: () => News[]): void => {
+  const look = (row: Readonly<AnyRow>, at: () => AlertNews[]): void => {
     const known = looks.get(row) ?? at
     looks.set(row, known)
     changed.add(known)
@@ -70,7 +70,7 @@ export function alertController(rules: () => readonly AlertRule[]): Controller {
   }
 }
 
-const eventsOf = (news: readonly News[], rules: readonly AlertRule[]): NewEvent[] =>
+const eventsOf = (news: readonly AlertNews[], rules: readonly AlertRule[]): NewEvent[] =>
   news.flatMap(({ kind, subject, title, facts, concerns }) =>
     rules
       .filter((rule) => rule.on.has(kind) && concerns(rule))

@@ -15,7 +15,7 @@ import type { AlertFacts, AlertSubject } from './alert-subject.ts'
 import type { StaleAssetRow } from './stale-assets.table.ts'
 
 /** Something that an alert may be about, and which rules want to know of it. */
-export interface News {
+export interface AlertNews {
   readonly kind: AlertKind
   readonly subject: AlertSubject
   readonly title: string
@@ -34,14 +34,14 @@ const names = (all: Iterable<string>): string[] =>
     .map((name) => cut(name, 512))
 
 /** The failure of a run, and the checks that failed in it: they are told of together, when the run ends. */
-export function newsOfRun(rows: Rows, run: Readonly<RunRow>): News[] {
+export function newsOfRun(rows: Rows, run: Readonly<RunRow>): AlertNews[] {
   const subject = { type: 'run', run_id: run.run_id } as const
   const all = [...rows.hot(tasks).under(run.run_id)]
   const assetsOf = (some: typeof all): string[] => some.flatMap(({ asset_key }) => asset_key ?? [])
   const about = (assets: readonly string[]) => (rule: AlertRule) =>
     (run.finished_at ?? 0) >= rule.since && hasLabels(rule, run.labels) && hasAsset(rule, assets)
   const shared: AlertFacts = { run_id: run.run_id, trigger: run.trigger_type, finished_at: toIso(run.finished_at ?? 0) }
-  const news: News[] = []
+  const news: AlertNews[] = []
   if (run.state === 'FAILED') {
     const failed = all.filter(({ state }) => state === 'FAILED')
     const [first] = failed
@@ -87,7 +87,7 @@ export function newsOfRun(rows: Rows, run: Readonly<RunRow>): News[] {
   return news
 }
 
-export function newsOfBackfill(backfill: Readonly<BackfillRow>): News[] {
+export function newsOfBackfill(backfill: Readonly<BackfillRow>): AlertNews[] {
   const { backfill_id, state, total_partitions, succeeded_partitions, failed_partitions, skipped_partitions } = backfill
   if (state !== 'SUCCEEDED' && state !== 'FAILED') return []
   const assets = names(backfill.asset_selection)
@@ -105,7 +105,7 @@ export function newsOfBackfill(backfill: Readonly<BackfillRow>): News[] {
   ]
 }
 
-export function newsOfSchedule(rows: Rows, state: Readonly<ScheduleStateRow>): News[] {
+export function newsOfSchedule(rows: Rows, state: Readonly<ScheduleStateRow>): AlertNews[] {
   const { schedule_id, late_tick: tick, late_tick_at: decidedAt } = state
   if (tick === null || decidedAt === null) return []
   const schedule = rows.hot(scheduleDefinitions).get(schedule_id)?.schedule_name ?? schedule_id
@@ -126,7 +126,7 @@ export function newsOfSchedule(rows: Rows, state: Readonly<ScheduleStateRow>): N
   ]
 }
 
-export function newsOfSensor(rows: Rows, state: Readonly<SensorStateRow>): News[] {
+export function newsOfSensor(rows: Rows, state: Readonly<SensorStateRow>): AlertNews[] {
   const { sensor_id, failing_since: since, consecutive_errors: errors, last_error } = state
   if (since === null) return []
   const sensor = rows.hot(sensorDefinitions).get(sensor_id)?.sensor_name ?? sensor_id
@@ -142,7 +142,7 @@ export function newsOfSensor(rows: Rows, state: Readonly<SensorStateRow>): News[
   ]
 }
 
-export function newsOfAsset({ asset_key, stale_since, partitions, as_of }: Readonly<StaleAssetRow>): News[] {
+export function newsOfAsset({ asset_key, stale_since, partitions, as_of }: Readonly<StaleAssetRow>): AlertNews[] {
   return [
     {
       kind: 'asset.stale',

@@ -1,4 +1,4 @@
-import { type Attributes, type AttributeValue, type Span, type SpanBatch, spanKinds, statusCodes } from './span.ts'
+import { type Attributes, type AttributeValue, type SpanBatch, spanKinds, statusCodes, type TraceSpan } from './span.ts'
 
 /** A batch as OTLP/JSON: ids in hexadecimal, 64-bit numbers as text, enumerations as numbers. */
 export function spansAsJson({ resource, scope, spans }: SpanBatch): Uint8Array {
@@ -6,7 +6,7 @@ export function spansAsJson({ resource, scope, spans }: SpanBatch): Uint8Array {
   return Buffer.from(JSON.stringify({ resourceSpans: [{ resource: { attributes: attributesOf(resource) }, scopeSpans }] }))
 }
 
-function spanOf(span: Span): object {
+function spanOf(span: TraceSpan): object {
   const { traceId, spanId, parentSpanId, name, kind, startMs, endMs, attributes, events = [], outcome, message } = span
   return {
     traceId,

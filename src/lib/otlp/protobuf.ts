@@ -1,4 +1,4 @@
-import { type Attributes, type AttributeValue, type Span, type SpanBatch, spanKinds, statusCodes } from './span.ts'
+import { type Attributes, type AttributeValue, type SpanBatch, spanKinds, statusCodes, type TraceSpan } from './span.ts'
 
 /**
  * A batch as OTLP in protobuf: `ExportTraceServiceRequest` of opentelemetry-proto 1.x. The numbers of fields are those of its messages, and
@@ -10,7 +10,7 @@ export function spansAsProtobuf({ resource, scope, spans }: SpanBatch): Uint8Arr
   return Buffer.concat([message(1, resourceSpans)])
 }
 
-const spanFields = (span: Span): Uint8Array[] => [
+const spanFields = (span: TraceSpan): Uint8Array[] => [
   bytes(1, Buffer.from(span.traceId, 'hex')),
   bytes(2, Buffer.from(span.spanId, 'hex')),
   ...(span.parentSpanId === undefined ? [] : [bytes(4, Buffer.from(span.parentSpanId, 'hex'))]),

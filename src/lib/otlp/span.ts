@@ -6,7 +6,7 @@ export const spanKinds = { internal: 1, server: 2, client: 3, producer: 4, consu
 export type SpanKind = keyof typeof spanKinds
 
 /** Something that took time, as part of a trace. */
-export interface Span {
+export interface TraceSpan {
   /** 32 hexadecimal digits. */
   readonly traceId: string
   /** 16 hexadecimal digits. */
@@ -29,7 +29,7 @@ export interface SpanBatch {
   readonly resource: Attributes
   /** Who made the spans: the name of a library. */
   readonly scope: string
-  readonly spans: readonly Span[]
+  readonly spans: readonly TraceSpan[]
 }
 
-export const statusCodes = { unset: 0, ok: 1, error: 2 } as const satisfies Record<Span['outcome'], number>
+export const statusCodes = { unset: 0, ok: 1, error: 2 } as const satisfies Record<TraceSpan['outcome'], number>

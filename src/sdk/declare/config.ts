@@ -3,7 +3,7 @@ import { withDeclaration } from '../declaration.ts'
 import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../duration.ts'
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
-import { type Alert, checkAlerts } from './alert.ts'
+import { type Alert, checkAlerts } from './alerts/alert.ts'
 import { checkKeep, type Keep } from './keep.ts'
 
 export type StorageConfig =

@@ -4,7 +4,7 @@ import { type ProjectManifestInput, type ProjectProblem, projectManifest } from 
 import type { SensorDefinitionInput } from '../../contract/sensor.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
-import { secretsOfAlert } from '../declare/alert.ts'
+import { secretsOfAlert } from '../declare/alerts/alert.ts'
 import { type Config, checkedConfig } from '../declare/config.ts'
 import { type AnyResource, secretVariablesOf } from '../declare/resource.ts'
 import { isSensor, type Sensor } from '../declare/sensor.ts'

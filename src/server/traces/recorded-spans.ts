@@ -11,7 +11,7 @@ import { taskAttempts } from '../../domain/tasks/task-attempts.table.ts'
 import { isTaskOver, type TaskRow, tasks } from '../../domain/tasks/tasks.table.ts'
 import type { OnRecorded } from '../../engine/loop/folded-events.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
-import type { Attributes, Span } from '../../lib/otlp/span.ts'
+import type { Attributes, TraceSpan } from '../../lib/otlp/span.ts'
 import { toMs } from '../../lib/time.ts'
 import type { Envelope } from '../../model/envelope.ts'
 import type { EventDefinition } from '../../model/event.ts'
@@ -23,7 +23,7 @@ export interface RecordedSpansOptions {
   readonly rows: () => Rows
   readonly now: () => number
   readonly isSampled: (trace: RunTrace) => boolean
-  readonly add: (span: Span) => void
+  readonly add: (span: TraceSpan) => void
 }
 
 /** Collectors refuse or cut what is longer, and the record has all of it. */
@@ -128,7 +128,7 @@ export class RecordedSpans {
   #trigger(
     event: Envelope,
     foldedAt: number,
-    trigger: Pick<Span, 'name' | 'kind' | 'startMs' | 'attributes'> & { readonly id: string; readonly error?: string },
+    trigger: Pick<TraceSpan, 'name' | 'kind' | 'startMs' | 'attributes'> & { readonly id: string; readonly error?: string },
   ): void {
     const { id, error, ...facts } = trigger
     const trace = traceOf(id, event.traceparent)
@@ -252,5 +252,5 @@ const placeOf = ({ run_id, asset_key, task_key, partition_key }: Readonly<TaskRo
   ...(partition_key !== null && { 'servo.partition': partition_key.slice(0, MAX_TEXT) }),
 })
 
-const statusOf = (error: string | undefined): Pick<Span, 'outcome' | 'message'> =>
+const statusOf = (error: string | undefined): Pick<TraceSpan, 'outcome' | 'message'> =>
   error === undefined ? { outcome: 'unset' } : { outcome: 'error', message: error.slice(0, MAX_TEXT).toWellFormed() }

@@ -61,7 +61,7 @@ function endpointOf(env: Environment): string {
   const text = own || (env[name] ?? '')
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
     throw new ServoError('invalid', 'bad_setting', `${name} is not an address that begins with http:// or https://`, {
-      hint: `Set ${name} to the OTLP/HTTP address of a collector, such as http://localhost:4318, or unset it.`,
+      hint: `Set ${name} to the OTLP/HTTP address of a collector, for example http://localhost:4318, or unset it.`,
     })
   return own ? text : `${text.replace(/\/+$/, '')}/v1/traces`
 }

@@ -4,12 +4,12 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../adapters/system/clock.ts'
 import { messageOf } from '../../lib/error.ts'
 import { spansAsJson } from '../../lib/otlp/json.ts'
-import type { Span } from '../../lib/otlp/span.ts'
+import type { TraceSpan } from '../../lib/otlp/span.ts'
 import { SpanExporter } from './span-exporter.ts'
 
 const GRACE_MS = 60_000
 
-const span = (n: number): Span => ({
+const span = (n: number): TraceSpan => ({
   traceId: 'a'.repeat(32),
   spanId: String(n).padStart(16, '0'),
   name: `s${n}`,
@@ -56,8 +56,11 @@ describe('the exporter of spans', () => {
       let body = ''
       request.on('data', (chunk) => (body += chunk))
       request.on('end', () => {
-        if (busy-- > 0) return response.writeHead(503).end()
-        names.push(JSON.parse(body).resourceSpans[0].scopeSpans[0].spans.map(({ name }: Span) => name))
+        if (busy-- > 0) {
+          response.writeHead(503).end()
+          return
+        }
+        names.push(JSON.parse(body).resourceSpans[0].scopeSpans[0].spans.map(({ name }: TraceSpan) => name))
         response.end('{}')
       })
     })

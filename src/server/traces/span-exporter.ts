@@ -1,7 +1,7 @@
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { messageOf, ServoError } from '../../lib/error.ts'
-import type { Attributes, Span, SpanBatch } from '../../lib/otlp/span.ts'
+import type { Attributes, SpanBatch, TraceSpan } from '../../lib/otlp/span.ts'
 import { MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
 import type { AlarmClock } from '../../ports/clock.ts'
 import type { TraceSettings } from './settings.ts'
@@ -30,7 +30,7 @@ const compressed = promisify(gzip)
  */
 export class SpanExporter {
   readonly #options: SpanExporterOptions
-  readonly #waiting: Span[] = []
+  readonly #waiting: TraceSpan[] = []
   #cancelAlarm: (() => void) | undefined
   #sending: Promise<void> | undefined
   #isInTrouble = false
@@ -40,7 +40,7 @@ export class SpanExporter {
     this.#options = options
   }
 
-  add(span: Span): void {
+  add(span: TraceSpan): void {
     const { maxQueue, maxBatch, delayMs } = this.#options.settings
     if (this.#waiting.length >= maxQueue) {
       this.#options.onDropped(1, 'queue_full')
@@ -86,7 +86,7 @@ export class SpanExporter {
   }
 
   /** Returns why it was not taken, after trying again where that may help. */
-  async #deliver(spans: readonly Span[]): Promise<string | undefined> {
+  async #deliver(spans: readonly TraceSpan[]): Promise<string | undefined> {
     const { settings, clock, resource, scope, encode } = this.#options
     const plain = encode({ resource, scope, spans })
     const body = settings.gzip ? await compressed(plain) : plain

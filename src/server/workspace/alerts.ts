@@ -1,4 +1,11 @@
-import type { AlertPage, AlertQuery, AlertsApi, AlertTarget, AlertTestBody, TestedAlerts } from '../../api/alert-contract.ts'
+import type {
+  AlertPage,
+  AlertQuery,
+  AlertsApi,
+  AlertTarget,
+  AlertTestBody,
+  TestedAlerts,
+} from '../../api/alerts/alert-contract.ts'
 import { type WireRow, wireRow } from '../../api/wire-row.ts'
 import type { AlertDefinition } from '../../contract/alert.ts'
 import { AlertRaised } from '../../domain/alerts/alert-raised.event.ts'

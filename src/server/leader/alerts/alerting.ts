@@ -3,18 +3,25 @@ import type { ProjectManifest } from '../../../contract/project-manifest.ts'
 import type { AlertRule } from '../../../domain/alerts/alert-rule.ts'
 import { AssetGraph } from '../../../domain/assets/graph.ts'
 import type { Reactor } from '../../../engine/loop/reactions.ts'
+import type { NewEvent } from '../../../model/event.ts'
 import type { AlarmClock } from '../../../ports/clock.ts'
-import type { Knowledge } from '../../workspace/knowledge.ts'
+import type { CurrentGraph } from '../current-graph.ts'
+import type { KnownRows } from '../known-rows.ts'
 import { missingFor } from './alert-message.ts'
 import { AlertRules } from './alert-rules.ts'
 import { AlertSender, type AlertSenderOptions } from './alert-sender.ts'
 import type { Send } from './outgoing.ts'
 import { StaleWatch } from './stale-watch.ts'
 
+interface Known extends Pick<KnownRows, 'rows'> {
+  readonly graph: CurrentGraph
+  submit(events: readonly NewEvent[]): Promise<unknown>
+}
+
 export interface AlertingOptions extends Pick<AlertSenderOptions, 'environment' | 'checkLeads' | 'onTried' | 'onTrouble'> {
   readonly clock: AlarmClock
   /** The rows of the leader, and its way to write. */
-  readonly known: () => Knowledge
+  readonly known: () => Known
   /** Over HTTP if absent. */
   readonly send?: Send
   /** How many partitions of each of these assets are older than its freshness policy allows. */
@@ -36,7 +43,7 @@ export class Alerting {
     const shared = {
       ...options,
       rows: () => known().rows(),
-      submit: (events: Parameters<Knowledge['submit']>[0]) => known().submit(events),
+      submit: (events: readonly NewEvent[]) => known().submit(events),
     }
     this.#sender = new AlertSender({
       ...shared,

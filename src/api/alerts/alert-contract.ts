@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { alertKinds } from '../contract/alert.ts'
-import { type AlertStatus, alertStatuses, type alerts } from '../domain/alerts/alerts.table.ts'
-import { timestamp } from '../model/envelope.ts'
-import type { WireRow } from './wire-row.ts'
+import { alertKinds } from '../../contract/alert.ts'
+import { type AlertStatus, alertStatuses, type alerts } from '../../domain/alerts/alerts.table.ts'
+import { timestamp } from '../../model/envelope.ts'
+import type { WireRow } from '../wire-row.ts'
 
 export const alertQuery = z.object({
   limit: z.coerce.number().int().min(1).max(1_000).default(50),

@@ -4,10 +4,10 @@ import {
   alertKinds,
   kindsWithAssets,
   kindsWithLabels,
-} from '../../contract/alert.ts'
-import { withoutUndefined } from '../../lib/without-undefined.ts'
-import { checkedName, invalid, show } from '../invalid.ts'
-import { optionHint } from '../option-names.ts'
+} from '../../../contract/alert.ts'
+import { withoutUndefined } from '../../../lib/without-undefined.ts'
+import { checkedName, invalid, show } from '../../invalid.ts'
+import { optionHint } from '../../option-names.ts'
 
 /** Who is told when something goes wrong, or a backfill has ended. */
 export interface Alert {
@@ -36,11 +36,11 @@ const options = ['on', 'to', 'name', 'format', 'secret', 'select', 'labels', 'al
 const EXAMPLE = "Write { on: ['run.failed'], to: { env: 'SLACK_WEBHOOK_URL' }, format: 'slack' }."
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,254}$/
 
-export function checkAlerts(alerts: unknown): void {
+export function checkAlerts(alerts: readonly Alert[]): void {
   if (!Array.isArray(alerts))
     throw invalid('bad_alert', `\`alerts\` of the config cannot be ${show(alerts)}`, `Write a list. ${EXAMPLE}`)
   const names = new Set<string>()
-  for (const alert of alerts as readonly Alert[]) {
+  for (const alert of alerts) {
     checkAlert(alert)
     const name = nameOf(alert)
     if (names.has(name)) throw invalid('bad_alert', `two alerts are named ${name}`, 'Give each a `name` of its own.')

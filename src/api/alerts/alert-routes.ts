@@ -1,5 +1,5 @@
+import { BASE, type Route, route } from '../routing/route.ts'
 import { type AlertsApi, alertQuery, alertTestBody } from './alert-contract.ts'
-import { BASE, type Route, route } from './routing/route.ts'
 
 /** Routes about alerts: those that were raised, to whom they go, and whether they arrive. */
 export const alertRoutes = (service: AlertsApi): Route[] => [
