@@ -1,10 +1,13 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { alertKinds } from '../../src/contract/alert.ts'
 import { timingBounds } from '../../src/sdk/declare/config.ts'
 import { sources } from './errors.ts'
 import { code, page, table } from './markdown.ts'
 
-const declarations = fs.readFileSync(path.resolve(import.meta.dirname, '../../src/sdk/declare/config.ts'), 'utf8')
+const declarations = ['config.ts', 'alerts/alert.ts']
+  .map((file) => fs.readFileSync(path.resolve(import.meta.dirname, '../../src/sdk/declare', file), 'utf8'))
+  .join('\n')
 
 interface Field {
   readonly name: string
@@ -13,10 +16,10 @@ interface Field {
   readonly doc: string
 }
 
-/** The fields of an interface in src/sdk/declare/config.ts, each with the comment above it. */
+/** The fields of an interface of the config, each with the comment above it. */
 function fieldsOf(name: string): readonly Field[] {
   const [, body] = new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}`, 'm').exec(declarations) ?? []
-  if (body === undefined) throw new Error(`src/sdk/declare/config.ts has no interface ${name}`)
+  if (body === undefined) throw new Error(`the config has no interface ${name}`)
   return [...body.matchAll(/^(?: {2}\/\*\* (.*) \*\/\n)? {2}(\w+)(\??): (.+)$/gm)].map(
     ([, doc = '', field = '', optional, type = '']) => ({ name: field, type, isOptional: optional === '?', doc }),
   )
@@ -101,6 +104,9 @@ export function configPage(): string {
         [code('days'), code('number'), '0, 36500', 'How long a value stays after it was pushed out of these; 0 unless set.'],
       ],
     ),
+    '## alerts',
+    `Who is told, by webhook: [Observe Servo](../how-to/observe.md#alerts). \`on\` takes ${alertKinds.map(code).join(', ')}.`,
+    fieldTable('Alert'),
     '## Environment variables',
     'Servo reads these from the environment, then from `.env.local` and `.env` in the project folder. The first that sets a variable counts.',
     table(

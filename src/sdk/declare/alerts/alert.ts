@@ -19,10 +19,7 @@ export interface Alert {
   name?: string
   /** `'standard'`, signed by Standard Webhooks, or `'slack'`, which Slack, Mattermost and Discord (`…/slack`) understand. Default: `'standard'`. */
   format?: 'standard' | 'slack'
-  /**
-   * The environment variable of the server that has the secret by which Standard Webhooks are signed. To rotate a secret, name both
-   * variables: Servo signs with either.
-   */
+  /** The environment variable of the server that has the secret for Standard Webhooks. To rotate it, name two: both sign. */
   secret?: string | readonly string[]
   /** Only about these assets: keys or selections. For runs, checks, backfills and stale assets. */
   select?: string | readonly string[]
