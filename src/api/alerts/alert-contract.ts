@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { alertKinds } from '../../contract/alert.ts'
-import { type AlertStatus, alertStatuses, type alerts } from '../../domain/alerts/alerts.table.ts'
+import { alertStatuses, type alerts } from '../../domain/alerts/alerts.table.ts'
 import { timestamp } from '../../model/envelope.ts'
 import type { WireRow } from '../wire-row.ts'
 
@@ -38,7 +38,6 @@ export type AlertTestBody = z.infer<typeof alertTestBody>
 export interface TestedAlerts {
   readonly alerts: readonly { readonly alert_id: string; readonly target: string }[]
 }
-export type { AlertStatus }
 
 /** Questions about alerts, and a way to try them. */
 export interface AlertsApi {

@@ -1,10 +1,9 @@
 import { alertKinds } from '../../contract/alert.ts'
 import { col } from '../../model/column.ts'
-import { defineTable, type Row } from '../../model/table.ts'
+import { defineTable } from '../../model/table.ts'
 import type { AlertSubject } from './alert-subject.ts'
 
 export const alertStatuses = ['pending', 'delivered', 'failed'] as const
-export type AlertStatus = (typeof alertStatuses)[number]
 
 export const alerts = defineTable({
   name: 'alerts',
@@ -37,4 +36,3 @@ export const alerts = defineTable({
     next_try_at: col.optional(col.timestamp('When it is sent again; null if it is not.')),
   },
 })
-export type AlertRow = Row<typeof alerts>

@@ -8,6 +8,8 @@ import type { TraceSpan } from '../../lib/otlp/span.ts'
 import { SpanExporter } from './span-exporter.ts'
 
 const GRACE_MS = 60_000
+/** For a machine that is busy. */
+const PATIENT = { timeout: 60_000 }
 
 const span = (n: number): TraceSpan => ({
   traceId: 'a'.repeat(32),
@@ -32,7 +34,7 @@ function exporterTo(url: string, limits: { maxQueue?: number; maxBatch?: number 
   const told: string[] = []
   const exporter = new SpanExporter({
     settings: {
-      ...{ url, protocol: 'http/json', headers: {}, gzip: false, timeoutMs: 500, maxQueue: 10, maxBatch: 10, delayMs: 5 },
+      ...{ url, protocol: 'http/json', headers: {}, gzip: false, timeoutMs: 60_000, maxQueue: 10, maxBatch: 10, delayMs: 5 },
       ...{ resource: {}, isSampled: () => true },
       ...limits,
     },
@@ -66,7 +68,7 @@ describe('the exporter of spans', () => {
     })
     const { exporter, counted, told } = exporterTo(url, { maxBatch: 2 })
     for (const n of [1, 2, 3]) exporter.add(span(n))
-    await expect.poll(() => names).toEqual([['s1', 's2']])
+    await expect.poll(() => names, PATIENT).toEqual([['s1', 's2']])
     await exporter.close(GRACE_MS)
     expect([names.flat(), counted]).toEqual([['s1', 's2', 's3'], { exported: 3, queue_full: 0, not_taken: 0 }])
     expect(told).toEqual([])
@@ -83,9 +85,9 @@ describe('the exporter of spans', () => {
   test('[H8] tells once of a collector that is not there, and goes on', async () => {
     const { exporter, counted, told } = exporterTo('http://127.0.0.1:9/v1/traces', { maxBatch: 1 })
     exporter.add(span(1))
-    await expect.poll(() => counted.not_taken).toBe(1)
+    await expect.poll(() => counted.not_taken, PATIENT).toBe(1)
     exporter.add(span(2))
-    await expect.poll(() => counted.not_taken).toBe(2)
+    await expect.poll(() => counted.not_taken, PATIENT).toBe(2)
     expect(told).toEqual([expect.stringContaining('the trace collector at http://127.0.0.1:9 takes no spans')])
   })
 })
