@@ -1,8 +1,9 @@
 import type { AlertsApi } from '../api/alerts/alert-contract.ts'
 import { type Connection, queryText } from './connection.ts'
+import type { Remote } from './remote.ts'
 
 /** Asks a server about its alerts. */
-export function alertsClient(server: Connection): AlertsApi {
+export function alertsClient(server: Connection): Remote<AlertsApi> {
   return {
     list: (query) => server.json('GET', `/alerts${queryText(query)}`),
     get: (alertId) => server.json('GET', `/alerts/${encodeURIComponent(alertId)}`),

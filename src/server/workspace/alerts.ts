@@ -2,11 +2,12 @@ import type {
   AlertPage,
   AlertQuery,
   AlertsApi,
-  AlertTarget,
+  AlertTargets,
   AlertTestBody,
+  RaisedAlert,
   TestedAlerts,
 } from '../../api/alerts/alert-contract.ts'
-import { type WireRow, wireRow } from '../../api/wire-row.ts'
+import { wireRow } from '../../api/wire-row.ts'
 import type { AlertDefinition } from '../../contract/alert.ts'
 import { AlertRaised } from '../../domain/alerts/alert-raised.event.ts'
 import { alertIdOf } from '../../domain/alerts/alert-subject.ts'
@@ -57,7 +58,7 @@ export class Alerts implements AlertsApi {
     return { alerts: rows.map((row) => wireRow(alerts, row)), next_cursor }
   }
 
-  async get(alertId: string): Promise<WireRow<typeof alerts>> {
+  async get(alertId: string): Promise<RaisedAlert> {
     const row = await lookup(this.#known, alerts, alertId)
     if (row !== undefined) return wireRow(alerts, row)
     throw new ServoError('not_found', 'no_such_alert', `alert ${JSON.stringify(alertId.slice(0, 100))} not found`, {
@@ -65,7 +66,7 @@ export class Alerts implements AlertsApi {
     })
   }
 
-  async targets(): Promise<{ targets: readonly AlertTarget[] }> {
+  async targets(): Promise<AlertTargets> {
     return {
       targets: this.#targets().map(({ definition: { name, on, format, select, labels }, problem }) => ({
         ...{ name, on, format, select: select ?? null, labels },

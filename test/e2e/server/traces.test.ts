@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { pythonWithPackages } from '../../python.ts'
+import { pythonWithOtlp } from '../../python.ts'
 import { TestProject } from '../support/project.ts'
 import type { Servo } from '../support/servo.ts'
 import { until } from '../support/until.ts'
@@ -74,11 +74,7 @@ interface Decoded {
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-const python = pythonWithPackages(
-  'Spans are not decoded by the messages of OpenTelemetry',
-  ['opentelemetry-proto'],
-  'python-otlp',
-)
+const python = pythonWithOtlp('Spans are not decoded by the messages of OpenTelemetry')
 
 describe.skipIf(python === undefined)('a server that is traced', () => {
   let project: TestProject
@@ -174,7 +170,7 @@ describe.skipIf(python === undefined)('a server that is traced', () => {
     await ask('/api/v1/orchestration/runs', {
       method: 'POST',
       headers: { 'content-type': 'application/json', traceparent: CALLER },
-      body: JSON.stringify({ selection: ['bad'] }),
+      body: JSON.stringify({ select: ['bad'] }),
     })
     const sent = await ask('/hooks/default/default/hook', {
       method: 'POST',

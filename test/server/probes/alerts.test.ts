@@ -73,7 +73,7 @@ class Alerted {
   }
 
   async run(key: string, selection = '*', labels: Record<string, string> = {}): Promise<string> {
-    const { run_id } = await this.server.api.runs.request({ selection: [selection], key, labels }, 'tester')
+    const { run_id } = await this.server.api.runs.request({ select: [selection], key, labels }, 'tester')
     await this.clock.advance(SECOND_MS)
     return run_id
   }
