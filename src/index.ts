@@ -1,6 +1,7 @@
 /** The public API of the package: everything that projects import. */
 export { type ErrorKind, isServoError, type ServoError } from './lib/error.ts'
 export type { AnyAsset, NoValue, PartitionsOf, ValueOf } from './sdk/any-asset.ts'
+export type { Alert } from './sdk/declare/alerts/alert.ts'
 export { type Asset, asset, command, type Kept, source, table } from './sdk/declare/asset.ts'
 export type {
   Arguments,
@@ -23,7 +24,6 @@ export type {
 } from './sdk/declare/asset-options.ts'
 export { type Check, type CheckFunction, type CheckResult, type Checks, check, type WarningCheck } from './sdk/declare/check.ts'
 export {
-  type Alert,
   type CloudTasksOptions,
   type Config,
   cloudTasks,

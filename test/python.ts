@@ -12,6 +12,10 @@ export const pythonWithPackages = (untested: string): string | undefined =>
 export const pythonWithSchemathesis = (untested: string): string | undefined =>
   installed('schemathesis-4.32.5', ['schemathesis==4.32.5', 'openapi-spec-validator==0.9.0'], untested)
 
+/** One that has the messages of OpenTelemetry. */
+export const pythonWithOtlp = (untested: string): string | undefined =>
+  installed('python-otlp', ['opentelemetry-proto'], untested)
+
 /** Installs it once, where the tools of the repository are. */
 function installed(name: string, packages: readonly string[], untested: string): string | undefined {
   const folder = path.join(tools, name)

@@ -248,6 +248,7 @@ describe('the shape of src/', () => {
       stuckDispatchMs: none,
       lastSign: none,
       carries: () => true,
+      alerts: () => [],
       automation: { requestRun: () => assert.fail('a controller that is not asked decides nothing'), mayDecide: () => false },
       backfills: { requestRun: () => assert.fail('a controller that is not asked decides nothing') },
     })

@@ -1,10 +1,11 @@
 import fs from 'node:fs'
 import path from 'node:path'
+import { alertKinds } from '../../src/contract/alert.ts'
 import { timingBounds } from '../../src/sdk/declare/config.ts'
 import { sources } from './errors.ts'
 import { code, page, table } from './markdown.ts'
 
-const declarations = ['declare/config', 'server-config']
+const declarations = ['declare/config', 'declare/alerts/alert', 'server-config']
   .map((name) => fs.readFileSync(path.resolve(import.meta.dirname, `../../src/sdk/${name}.ts`), 'utf8'))
   .join('\n')
 
@@ -18,7 +19,7 @@ interface Field {
 /** The fields of an interface of the config, each with the comment above it. */
 function fieldsOf(name: string): readonly Field[] {
   const [, body] = new RegExp(`^export interface ${name} \\{\\n([\\s\\S]*?)^\\}`, 'm').exec(declarations) ?? []
-  if (body === undefined) throw new Error(`there is no interface ${name} in the config`)
+  if (body === undefined) throw new Error(`the config has no interface ${name}`)
   return [...body.matchAll(/^(?: {2}\/\*\* (.*) \*\/\n)? {2}(\w+)(\??): (.+)$/gm)].map(
     ([, doc = '', field = '', optional, type = '']) => ({ name: field, type, isOptional: optional === '?', doc }),
   )
@@ -112,13 +113,16 @@ export function configPage(): string {
     fieldTable('Oidc'),
     '### server.limits',
     fieldTable('LimitsConfig'),
+    '## alerts',
+    `Who is told, by webhook: [Observe Servo](../how-to/observe.md#alerts). \`on\` takes ${alertKinds.map(code).join(', ')}.`,
+    fieldTable('Alert'),
     '## Environment variables',
     'Servo reads these from the environment, then from `.env.local` and `.env` in the project folder. The first that sets a variable counts.',
     table(
       ['variable', ''],
       Object.entries(variables).map(([name, text]) => [code(name), text]),
     ),
-    'Resources read a variable for each field of their `config`: the field `apiToken` of `shop-api` is `SERVO_SHOP_API_API_TOKEN`. `TRACEPARENT` continues a trace. `NO_COLOR`, `FORCE_COLOR`, `CI` and `TERM` mean what they mean to other programs.',
+    'Resources read a variable for each field of their `config`: the field `apiToken` of `shop-api` is `SERVO_SHOP_API_API_TOKEN`. `TRACEPARENT` continues a trace, and the variables of OpenTelemetry (`OTEL_EXPORTER_OTLP_ENDPOINT`, …) send [traces](../how-to/observe.md#traces). `NO_COLOR`, `FORCE_COLOR`, `CI` and `TERM` mean what they mean to other programs.',
   )
 }
 

@@ -22,6 +22,7 @@ async function start(list: () => Promise<never[]> = async () => []) {
     backfills: {} as AppOptions['backfills'],
     whys: {} as AppOptions['whys'],
     retention: {} as AppOptions['retention'],
+    alerts: {} as AppOptions['alerts'],
     tokens: {} as AppOptions['tokens'],
     access: machineAccess('secret'),
     own: () => ({ hosts: ['127.0.0.1', 'localhost'] }),

@@ -6,6 +6,7 @@ import type { Access } from './access/access.ts'
 import { callingClient, noteClient } from './access/client.ts'
 import type { RefusedCalls } from './access/refused-calls.ts'
 import { type OwnNames, refuseStrangers } from './access/strangers.ts'
+import { alertRoutes } from './alerts/alert-routes.ts'
 import { assetRoutes } from './asset-routes.ts'
 import { backfillRoutes } from './automation/backfill-routes.ts'
 import { scheduleRoutes } from './automation/schedule-routes.ts'
@@ -71,6 +72,7 @@ export function routesOf(options: Omit<AppOptions, 'access' | 'own'>): Route[] {
     ...backfillRoutes(options.backfills),
     ...whyRoutes(options.whys),
     ...retentionRoutes(options.retention),
+    ...alertRoutes(options.alerts),
     ...tokenRoutes(options.tokens),
   ]
   return [...routes, ...openApiRoutes(routes)]

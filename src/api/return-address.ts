@@ -1,5 +1,4 @@
 import type { DispatchEnvelope } from '../contract/dispatch.ts'
-import { sha256 } from '../lib/hash.ts'
 import type { AttemptGrant, TaskTokens } from './task-tokens.ts'
 
 export interface ReturnAddress {
@@ -18,10 +17,5 @@ export function withReturnAddress(envelope: DispatchEnvelope, { tokens, scope, b
     callback_base_url: baseUrl(),
     task_token: token,
     token_expires_at,
-    traceparent: envelope.traceparent ?? traceparent(run_id, attempt_id),
   }
 }
-
-/** W3C trace context: a run is a trace and an attempt a span of it. Both ids are derived, so that every process gives the same. */
-const traceparent = (runId: string, attemptId: string): string =>
-  `00-${sha256(`trace:${runId}`).slice(0, 32)}-${sha256(`span:${attemptId}`).slice(0, 16)}-01`

@@ -1,3 +1,4 @@
+import type { AlertsApi } from './alerts/alert-contract.ts'
 import type { AssetsApi } from './asset-contract.ts'
 import type { BackfillsApi } from './automation/backfill-contract.ts'
 import type { SchedulesApi } from './automation/schedule-contract.ts'
@@ -17,4 +18,5 @@ export interface WorkspaceApi {
   readonly backfills: BackfillsApi
   readonly whys: WhyApi
   readonly retention: RetentionApi
+  readonly alerts: AlertsApi
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError, Option } from 'commander'
+import { alertCommands } from './arguments/alert-commands.ts'
 import { assetCommands } from './arguments/asset-commands.ts'
 import { automationCommands } from './arguments/automation-commands.ts'
 import { beginCommands } from './arguments/begin-commands.ts'
@@ -77,6 +78,7 @@ Exit codes: 0 success, 1 a run or a check failed, 2 wrong use, 3 something is un
   assetCommands(program)
   partitionCommands(program)
   automationCommands(program)
+  alertCommands(program)
   tokenCommands(program)
   stateCommands(program)
   cronCommands(program)

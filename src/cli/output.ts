@@ -104,13 +104,14 @@ export function fail(thrown: unknown): void {
   const { kind, code, hint: given } = known ? error : { kind: 'bug' as const, code: 'internal', hint: undefined }
   const [message, hint] = [shortly(messageOf(error)), given === undefined ? undefined : shortly(given)]
   process.exitCode = exitCodeOf(kind, code)
-  if (log !== undefined) log.error(message, { code, hint })
+  const stack = process.env['SERVO_DEBUG'] && thrown instanceof Error ? String(thrown.stack) : undefined
+  if (log !== undefined) log.error(message, { code, hint, stack })
   else if (json) complain(JSON.stringify({ error: { kind, code, message, hint } }))
   else {
     complain(`${errorColours.red('error:')} ${printable(message)}`)
     if (hint !== undefined) complain(`${errorColours.cyan('hint:')} ${printable(hint)}`)
   }
-  if (process.env['SERVO_DEBUG'] && thrown instanceof Error) complain(printable(String(thrown.stack)))
+  if (log === undefined && stack !== undefined) complain(printable(stack))
 }
 
 const SYSTEM_HINTS: Readonly<Record<string, string>> = {

@@ -1,3 +1,4 @@
+import type { AlertsApi } from '../api/alerts/alert-contract.ts'
 import type { AssetsApi } from '../api/asset-contract.ts'
 import type { BackfillsApi } from '../api/automation/backfill-contract.ts'
 import type { SchedulesApi } from '../api/automation/schedule-contract.ts'
@@ -9,6 +10,7 @@ import type { RunsApi } from '../api/run-contract.ts'
 import type { StatusApi } from '../api/status-contract.ts'
 import type { TokensApi } from '../api/tokens/token-contract.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
+import { alertsClient } from './alerts-client.ts'
 import { assetsClient } from './assets-client.ts'
 import { backfillsClient } from './backfills-client.ts'
 import { type ClientOptions, Connection } from './connection.ts'
@@ -31,6 +33,7 @@ export class ServoClient implements WorkspaceApi {
   readonly backfills: Remote<BackfillsApi>
   readonly whys: Remote<WhyApi>
   readonly retention: Remote<RetentionApi>
+  readonly alerts: Remote<AlertsApi>
   readonly tokens: Remote<TokensApi>
   readonly #server: Connection
 
@@ -44,6 +47,7 @@ export class ServoClient implements WorkspaceApi {
     this.backfills = backfillsClient(this.#server)
     this.whys = whyClient(this.#server)
     this.retention = retentionClient(this.#server)
+    this.alerts = alertsClient(this.#server)
     this.tokens = tokensClient(this.#server)
   }
 

@@ -9,6 +9,8 @@ export interface Delivery {
   readonly body_size: number | null
   /** How many runs in a row sensors have asked for, each because of the one before, until this happened. */
   readonly chain?: number
+  /** The trace of its sender, if it has one. */
+  readonly traceparent?: string | undefined
   /** The user who sent it by hand. */
   readonly requested_by?: string
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { alertDefinition } from './alert.ts'
 import { errorDetail } from './error-schema.ts'
 import { scheduleDefinition } from './schedule.ts'
 import { sensorDefinition } from './sensor.ts'
@@ -90,6 +91,7 @@ export const projectManifest = z.object({
     .default({}),
   /** Attempts at a time on all queues together, if the project limits them. */
   concurrency: z.number().int().min(1).max(10_000).nullish(),
+  alerts: z.array(alertDefinition).max(1_000).default([]),
   timing: timing.default({}),
   /** Who may call the server, and how much it takes on. */
   server: serverSettings.default({ oidc: [], limits: {} }),

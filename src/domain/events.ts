@@ -1,3 +1,6 @@
+export { AlertRaised } from './alerts/alert-raised.event.ts'
+export { AlertTried } from './alerts/alert-tried.event.ts'
+export { AssetFreshnessNoticed } from './alerts/asset-freshness-noticed.event.ts'
 export { AssetsDefined } from './assets/assets-defined.event.ts'
 export { AutomationPaused } from './automation/automation-paused.event.ts'
 export { AutomationResumed } from './automation/automation-resumed.event.ts'

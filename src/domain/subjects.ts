@@ -5,4 +5,5 @@ export const tickSubject = (tickId: string): string => `tick:${tickId}`
 export const evalSubject = (evalId: string): string => `eval:${evalId}`
 export const sensorSubject = (sensorId: string): string => `sensor:${sensorId}`
 export const backfillSubject = (backfillId: string): string => `backfill:${backfillId}`
+export const alertTrySubject = (alertId: string): string => `alert:${alertId}`
 export const removalSubject = (removalId: string): string => `removal:${removalId}`

@@ -1,3 +1,7 @@
+export { alertMarks } from './alerts/alert-marks.table.ts'
+export { alerts } from './alerts/alerts.table.ts'
+export { pendingAlerts } from './alerts/pending-alerts.table.ts'
+export { staleAssets } from './alerts/stale-assets.table.ts'
 export { assetDefinitions } from './assets/asset-definitions.table.ts'
 export { pools } from './assets/pools.table.ts'
 export { automationState } from './automation/automation-state.table.ts'

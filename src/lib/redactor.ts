@@ -1,6 +1,9 @@
 /** As words of a name, or parts of one: `API_TOKEN`, `SSHKEY`. */
 const SECRET_NAME = /TOKEN|KEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL/i
 
+/** What OpenTelemetry sends to a collector with each request. */
+const OTLP_HEADERS = /^OTEL_EXPORTER_OTLP_(?:[A-Z]+_)?HEADERS$/
+
 /** Of what only looks like a secret by its name, shorter values would take words out of text that have nothing to do with it. */
 const MIN_LENGTH = 8
 /** Whoever declares a secret means it, also if it is short. */
@@ -26,8 +29,23 @@ export function secretsOf(environment: Environment, declared: Iterable<string> =
     const value = environment[name] ?? ''
     const secret = SECRET_NAME.test(name) ? value : (passwordIn(value) ?? '')
     if (secret.trim().length >= MIN_LENGTH) found.set(name, secret)
+    if (OTLP_HEADERS.test(name)) for (const [header, each] of headersIn(value)) found.set(`${name} ${header}`, each)
   }
   return found
+}
+
+/** `authorization=Bearer%20t0p-s3cret,x-team=shop`: collectors are sent what lets us in. */
+function* headersIn(value: string): Generator<[name: string, value: string]> {
+  for (const pair of value.split(',')) {
+    const at = pair.indexOf('=')
+    const text = pair
+      .slice(at + 1)
+      .replaceAll('%20', ' ')
+      .trim()
+    // Of `Bearer t0p-s3cret` only the second word is a secret.
+    const secret = text.split(/\s+/).at(-1) ?? ''
+    if (at > 0 && secret.length >= MIN_LENGTH) yield [pair.slice(0, at).trim(), secret]
+  }
 }
 
 /** `postgres://shop:the-password@db/shop`. The last `@` counts, as in `new URL()`. */

@@ -34,8 +34,10 @@ export class Answering {
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
   readonly fetch = async (request: Request, env?: object): Promise<Response> => {
+    const { clock, metrics } = this.#options
+    const began = clock.monotonic()
     const answer = await this.#answer(request, env)
-    this.#options.metrics.answered(request.method, routeOf(request), answer.status)
+    metrics.answered(request.method, routeOf(request), answer.status, clock.monotonic() - began)
     return answer
   }
 

@@ -4,70 +4,36 @@ import { hookRoutes } from '../api/hooks/hook-routes.ts'
 import { probeRoutes } from '../api/probes/probe-routes.ts'
 import type { Route } from '../api/routing/route.ts'
 import type { WorkspaceApi } from '../api/workspace-contract.ts'
-import type { Evaluator } from '../contract/evaluation.ts'
 import type { ProjectManifest } from '../contract/project-manifest.ts'
 import { AssetsDefined } from '../domain/assets/assets-defined.event.ts'
 import { AssetGraph } from '../domain/assets/graph.ts'
-import type { RequestRun } from '../domain/automation/request-run.ts'
 import { declaredSchedules } from '../domain/schedules/declared-schedules.ts'
 import { scheduleDefinitions } from '../domain/schedules/schedule-definitions.table.ts'
-import { scheduleTicks } from '../domain/schedules/schedule-ticks.table.ts'
 import { declaredSensors } from '../domain/sensors/declared-sensors.ts'
 import { sensorDefinitions } from '../domain/sensors/sensor-definitions.table.ts'
-import { checkLeads, leads } from '../engine/ledger/leading.ts'
 import { newEvent } from '../model/event.ts'
 import type { Rows } from '../model/rows.ts'
-import type { WorkspaceSecrets } from '../ports/secrets.ts'
 import { Answering } from './answering.ts'
 import type { Components } from './components.ts'
-import { FrontDoor, type Reach } from './front-door.ts'
-import { HeldWorkers } from './leader/dispatch/held-workers.ts'
-import type { Post } from './leader/dispatch/push.ts'
+import { FrontDoor } from './front-door.ts'
+import type { Alerting } from './leader/alerts/alerting.ts'
+import type { HeldWorkers } from './leader/dispatch/held-workers.ts'
 import { RemoteWorkers } from './leader/dispatch/remote-workers.ts'
-import { evaluatedConditions } from './leader/evaluated-conditions.ts'
-import { Feed } from './leader/feed.ts'
-import { coldRowsOf, knownRows } from './leader/known-rows.ts'
-import { maskedEvaluator } from './leader/masked-evaluator.ts'
-import { Orchestrator } from './leader/orchestrator.ts'
-import type { OrchestratorOptions } from './leader/orchestrator-options.ts'
+import type { Feed } from './leader/feed.ts'
+import type { Orchestrator } from './leader/orchestrator.ts'
 import { DiskWatch } from './leader/retention/disk-watch.ts'
-import { ValueRetention } from './leader/retention/retention.ts'
-import { SensorHub } from './leader/sensors/sensor-hub.ts'
-import type { OrchestratorSettings } from './leader/settings.ts'
-import { ServerMetrics } from './metrics/server-metrics.ts'
+import type { ValueRetention } from './leader/retention/retention.ts'
+import type { SensorHub } from './leader/sensors/sensor-hub.ts'
+import type { ServerMetrics } from './metrics/server-metrics.ts'
 import { Readiness } from './readiness.ts'
-import { WatchedStore } from './watched-store.ts'
+import { openParts, type ServerOptions, type ServerParts } from './server-parts.ts'
+import type { Traces } from './traces/traces.ts'
 import { declaredParts } from './workspace/declare.ts'
 import { Hooks } from './workspace/hooks.ts'
 import { knowledgeOf } from './workspace/knowledge.ts'
-import { runRequested } from './workspace/requests.ts'
-import { RunReader } from './workspace/run-reader.ts'
 import { workspaceApi } from './workspace/workspace.ts'
 
-export interface ServerOptions
-  extends Pick<
-    OrchestratorOptions,
-    'components' | 'lease' | 'instance' | 'workers' | 'compaction' | 'onTrouble' | 'onStopped'
-  > {
-  readonly secrets: WorkspaceSecrets
-  /** Called when a server wants to lead in place of this process. Absent for a server, which never gives way. */
-  readonly onHandOver?: () => void
-  /** True if schedules tick and sensors are evaluated here. */
-  readonly automation?: boolean
-  /** Evaluates the code of sensors and the conditions of schedules. Without one no sensor is evaluated, and ticks with a condition fail. */
-  readonly evaluator?: Evaluator | undefined
-  /** The number of attempts that may run here at a time. */
-  readonly concurrency: () => number
-  readonly settings?: () => OrchestratorSettings
-  /** The environment of the process, in which the secrets of sensors are. */
-  readonly environment?: Readonly<Record<string, string | undefined>>
-  /** Where it is reached from; this machine alone if absent. */
-  readonly reach?: Reach
-  /** Pushes work to a queue; over HTTP if absent. */
-  readonly post?: Post
-  /** What is counted here; the process may have added what it knows of itself. */
-  readonly metrics?: ServerMetrics
-}
+export type { ServerOptions } from './server-parts.ts'
 
 /** How many definitions a load of the project changed: made, changed, renamed, disabled or removed. */
 export interface Changed {
@@ -105,21 +71,13 @@ export class Server {
   readonly #retention: ValueRetention | undefined
   readonly #disk: DiskWatch | undefined
   readonly #metrics: ServerMetrics
+  readonly #traces: Traces | undefined
+  readonly #alerting: Alerting | undefined
   #isProjectLoaded = false
   #isDraining = false
   #url: string | undefined
 
-  private constructor(parts: {
-    options: ServerOptions
-    watched: WatchedStore
-    orchestrator: Orchestrator
-    feed: Feed
-    workers: HeldWorkers
-    sensors: SensorHub | undefined
-    evaluator: Evaluator | undefined
-    retention: ValueRetention | undefined
-    metrics: ServerMetrics
-  }) {
+  private constructor(parts: ServerParts) {
     const { components, lease, secrets, instance, onHandOver } = parts.options
     this.#components = components
     this.#automation = parts.options.automation ?? false
@@ -129,6 +87,8 @@ export class Server {
     this.sensors = parts.sensors
     this.#retention = parts.retention
     this.#metrics = parts.metrics
+    this.#traces = parts.traces
+    this.#alerting = parts.alerting
     const { watched } = parts
     this.#metrics.read(this.orchestrator, lease)
     const { room } = components
@@ -150,6 +110,7 @@ export class Server {
       senders: this.hooks,
       // A command that leads for a moment is no server, and lets nothing tick in any case.
       ...(onHandOver === undefined && { automation: this.#automation }),
+      ...(parts.alerting && { alertTargets: () => parts.alerting?.targets() ?? [] }),
       outage: () => parts.evaluator?.outage?.()?.reason,
       room: components.room,
     })
@@ -186,78 +147,8 @@ export class Server {
     this.#answering = new Answering({ app: localApp(options), clock, store: watched, orchestrator, lease, metrics, onTrouble })
   }
 
-  static async open({ metrics = new ServerMetrics(), ...asked }: ServerOptions): Promise<Server> {
-    const watched = new WatchedStore(metrics.counting(asked.components.store), () => asked.components.clock.monotonic())
-    const components = { ...asked.components, store: watched.store }
-    const options = { ...asked, components }
-    const { post, secrets, onHandOver, automation = false, environment = {}, ...given } = options
-    const rows = () => orchestrator.readable.state
-    const evaluator = options.evaluator && maskedEvaluator(options.evaluator, { rows, environment })
-    const workers = new HeldWorkers(options.workers, () => leads(options.lease))
-    const feed: Feed = new Feed({
-      rows: () => orchestrator.loop.compactor.state,
-      durable: () => orchestrator.loop.durable(),
-      recentTicks: () => coldRowsOf(orchestrator.loop.compactor, scheduleTicks).recent(),
-      now: () => components.clock.now(),
-    })
-    const requestRun: RequestRun = (request) => runRequested(components.scope, secrets.run_ids, request)
-    const sensors =
-      evaluator &&
-      new SensorHub({
-        clock: components.clock,
-        automation,
-        evaluator,
-        known: knownRows(() => orchestrator.readable),
-        graph: () => orchestrator.graph,
-        requestRun,
-        mintId: components.ulid,
-        submit: (events) => orchestrator.submit(events),
-        durable: () => orchestrator.durable(),
-        checkLeads: () => checkLeads(options.lease),
-        onEvaluated: (evaluated) => {
-          metrics.facts.evaluated(evaluated)
-          feed.evaluated(evaluated)
-        },
-        onTrouble: (error) => options.onTrouble?.(error),
-      })
-    // A command that leads for a while removes nothing that it was not asked to remove.
-    const retention =
-      onHandOver === undefined
-        ? new ValueRetention({
-            clock: components.clock,
-            known: () => knowledgeOf(components, orchestrator),
-            checkLeads: () => checkLeads(options.lease),
-            onTrouble: (error) => options.onTrouble?.(error),
-            ...components.retentionTiming,
-          })
-        : undefined
-    const reader = new RunReader(knownRows(() => orchestrator.readable))
-    const orchestrator: Orchestrator = await Orchestrator.open({
-      ...given,
-      components,
-      workers,
-      carries: onHandOver === undefined ? 'everything' : 'what it is asked for',
-      // A command that leads for a while does only what it was asked for.
-      ...(onHandOver === undefined && { requestRun, automation }),
-      conditions: evaluatedConditions({
-        evaluator,
-        mintId: components.ulid,
-        onAnswer: () => orchestrator.loop.nudge(),
-      }),
-      measure: metrics.measure,
-      reactors: [...metrics.facts.reactors, ...feed.reactors, ...(sensors?.reactors ?? []), ...(retention?.reactors ?? [])],
-      onStopped: (error) => {
-        sensors?.stop()
-        retention?.stop()
-        options.onStopped?.(error)
-      },
-      onOpened: (opened) => {
-        metrics.facts.opened(opened.state)
-        feed.opened(opened.state, coldRowsOf(opened, scheduleTicks).recent())
-      },
-      remote: { history: (attempt) => reader.endOf(attempt), ...(post !== undefined && { post }) },
-    })
-    return new Server({ options, watched, orchestrator, feed, workers, sensors, evaluator, retention, metrics })
+  static async open(options: ServerOptions): Promise<Server> {
+    return new Server(await openParts(options))
   }
 
   /** Answers a request. A process that no longer leads throws its answer away and refuses. */
@@ -292,6 +183,7 @@ export class Server {
     const { state } = this.orchestrator.readable
     const { clock, ulid: mintId } = this.#components
     const parts = declaredParts(state, manifest, clock.now(), mintId)
+    this.#alerting?.use(manifest)
     const { schedules, sensors } = this.#automation ? declaredAutomation(state, manifest, mintId) : NO_AUTOMATION
     const events = [...parts.map((part) => newEvent(AssetsDefined, part)), ...schedules, ...sensors]
     if (events.length > 0) await this.orchestrator.submit(events)
@@ -300,6 +192,7 @@ export class Server {
     this.orchestrator.projectKnown()
     this.sensors?.projectKnown()
     this.#retention?.projectKnown()
+    this.#alerting?.projectKnown()
     if (this.#automation) this.hooks.tellMissingSecrets()
     this.#workers.release()
     this.#remoteWorkers.useQueues(manifest.queues)
@@ -310,10 +203,12 @@ export class Server {
   /** Stops: nothing begins any more, and everything accepted is durable. The owner of the workers ends them. */
   async close(): Promise<void> {
     this.#retention?.stop()
+    this.#alerting?.stop()
     this.#disk?.stop()
     this.refused.stop()
     await this.sensors?.close()
     await this.orchestrator.close()
+    await this.#traces?.close()
   }
 }
 

@@ -141,7 +141,6 @@ export default defineConfig({
     prod: { storage: s3('s3://shop'), queue: postgres('') },
     cloud,
   },
-  alerts: [{ on: ['run.failed'], to: 'slack://#data' }],
 })
 `
     const assets = `import { asset, source, when } from 'servo-flow'
@@ -166,7 +165,6 @@ export const g = asset('g', { run, deps: [far], freshness: { within: '1d' } })
       ['assets/all.ts', 9, 'input far of e: the source far at s3://'],
       ['servo.config.ts', undefined, 'environment prod (s3(), postgres())'],
       ['servo.config.ts', undefined, 'environment cloud (gcs(), cloudTasks())'],
-      ['servo.config.ts', undefined, 'alerts'],
     ])
     expect(code).toBe(2)
   })

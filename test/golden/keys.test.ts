@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto'
 import fs from 'node:fs'
 import path from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { withReturnAddress } from '../../src/api/return-address.ts'
-import { TaskTokens } from '../../src/api/task-tokens.ts'
 import { assetDefinition } from '../../src/contract/project-manifest.ts'
 import { graphOf } from '../../src/domain/assets/definitions.ts'
 import { taskKey } from '../../src/domain/assets/graph-partitions.ts'
@@ -14,6 +12,7 @@ import { planParts } from '../../src/domain/planning/plan-parts.ts'
 import { againKey } from '../../src/domain/runs/again.ts'
 import { planController } from '../../src/domain/runs/plan.controller.ts'
 import { requestFingerprint, runIdFromRunKey } from '../../src/domain/runs/run-ids.ts'
+import { traceOf, traceOfAttempt } from '../../src/domain/runs/run-trace.ts'
 import { runs } from '../../src/domain/runs/runs.table.ts'
 import { emptyPollsId, evalIdOf, runKeyOfEvaluation } from '../../src/domain/sensors/evaluation-ids.ts'
 import { backfillSubject, evalSubject, runSubject, sensorSubject, taskSubject } from '../../src/domain/subjects.ts'
@@ -23,7 +22,7 @@ import { retryDelayMs } from '../../src/domain/timers/retry.controller.ts'
 import { type TimerPayload, timerId } from '../../src/domain/timers/timer.ts'
 import { TimerRequested } from '../../src/domain/timers/timer-requested.event.ts'
 import { timerSlot, timerSubject, timers } from '../../src/domain/timers/timers.table.ts'
-import { sha256Bytes } from '../../src/lib/hash.ts'
+import { writeTraceparent } from '../../src/lib/traceparent.ts'
 import type { EventDefinition } from '../../src/model/event.ts'
 import { rangeKey, writeKey } from '../../src/partitions/key.ts'
 import { knowledgeOf } from '../../src/server/workspace/knowledge.ts'
@@ -62,10 +61,6 @@ const timerIds = Object.entries(alarms).flatMap(([name, alarm]) => [
   [`${name} timer`, timerId(alarm)],
   [`${name} timer, as queues accept it`, queueSafeId('t', timerId(alarm))],
 ])
-
-const tokens = new TaskTokens({ keys: [{ id: 'k1', secret: sha256Bytes('k1') }], clock: { now: () => 0 } })
-const told = { task_id: '', task_key: task, run_id: run, attempt: 2, attempt_id: attempt, asset_key: 'a' }
-const address = { tokens, scope: { tenant_id: 'acme', workspace_id: 'analytics' }, baseUrl: () => '' }
 
 const sensorMessage = { source: 'push', message_id: 'm 1:2', try: 2 } as const
 const sensorPoll = { source: 'poll', state_version: 7 } as const
@@ -118,7 +113,7 @@ const ids: Readonly<Record<string, string>> = {
   'partition with values that need encoding': writeKey({ region: 'eu/west ü', 'a,b': '1=2' }),
   'range of partitions': rangeKey('2025-01-01', '2025-01-31', false),
   'range of partitions of several dimensions': rangeKey('date=2025-01-01,region=eu', 'date=2025-01-31,region=eu', true),
-  'trace of a run without one': withReturnAddress({ ...told, payload: { inputs: {}, labels: {} } }, address).traceparent ?? '',
+  'trace of a run without one': writeTraceparent(traceOfAttempt(traceOf(run, null), attempt, true)),
   plan: planParts(run, 'g1', [{ task_key: task }])[0]?.plan_id ?? '',
   'version of a graph': graphOf([{ definition: assetDefinition.parse({ asset_key: 'a', kind: 'asset' }), removed: false }])
     .version,

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { alertKinds } from '../../src/contract/alert.ts'
 import { assetDefinition } from '../../src/contract/project-manifest.ts'
+import type { AlertRule } from '../../src/domain/alerts/alert-rule.ts'
 import { AssetsDefined } from '../../src/domain/assets/assets-defined.event.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../src/lib/time.ts'
 import type { Controller } from '../../src/model/controller.ts'
@@ -17,6 +19,7 @@ import { SimulatedWriter } from '../../src/testing/histories/writers.ts'
 const secret = { id: 's', value: 'not a secret, only long enough' }
 /** Few, so that some tasks have to wait. */
 const limits = { total: 6, local: 3, ahead: 1, queues: { gpu: { limit: 4 } } }
+const everything: AlertRule = { target: 'all', on: new Set(alertKinds), assets: undefined, labels: {}, since: 0 }
 const deciding: Deciding = {
   instance: 'process-1',
   limits: () => limits,
@@ -24,6 +27,7 @@ const deciding: Deciding = {
   stuckDispatchMs: () => 10 * MINUTE_MS,
   lastSign: () => 0,
   carries: () => true,
+  alerts: () => [everything],
   backfills: { requestRun: (request) => runRequested({ tenant_id: 't', workspace_id: 'w' }, secret, request) },
 }
 

@@ -33,7 +33,9 @@ async function eventful(traceparent?: string): Promise<{ world: World; run: stri
   })
   const run = await world.request('r1', '*', { ...(traceparent && { traceparent }) })
   const work = await remote.take('w1', { queues: ['gpu'] })
-  expect(work.traceparent).toEqual(traceparent ?? expect.stringMatching(/^00-/))
+  // The trace of the request, and the span of the attempt.
+  expect(work.traceparent).toMatch(new RegExp(`^00-${traceparent?.slice(3, 35) ?? '[0-9a-f]{32}'}-[0-9a-f]{16}-01$`))
+  expect(work.traceparent).not.toBe(traceparent)
   expect(world.run(run)?.traceparent).toBe(traceparent ?? null)
   await world.clock.advance(30 * SECOND_MS)
   await remote.heartbeat(work)

@@ -2,6 +2,7 @@ import type { Delivery } from '../../contract/delivery.ts'
 import type { SensorMessage } from '../../contract/evaluation.ts'
 import { ServoError } from '../../lib/error.ts'
 import { sha256 } from '../../lib/hash.ts'
+import { traceparentOf } from '../../lib/traceparent.ts'
 import { bearerOf } from '../access/access.ts'
 import { mediaTypeOf, readBytes } from '../read-body.ts'
 import type { HookedSensor, HooksApi } from './hook-contract.ts'
@@ -21,7 +22,7 @@ export function receiveWebhook(
   try {
     const voucher = verifyWebhook(config.verify, { headers, body, secrets, now: hooks.now() })
     const message = webhookMessage({ headers, body }, { scheme: config.verify, voucher, newId })
-    return deliveryOf(sensor_id, message, body)
+    return deliveryOf(sensor_id, message, { body, headers })
   } catch (error) {
     if (reasonOf(error) === 'secret_missing') hooks.trouble(secretMissing(sensor_name, config.secrets))
     throw error
@@ -47,7 +48,7 @@ export async function receivePush(hooks: HooksApi, sensor: HookedSensor<'pubsub'
   if (encoding !== 'identity')
     throw refused('unsupported_media_type', `unsupported content encoding ${encoding.slice(0, 40)}`, 'Send it as it is.')
   const { message, bytes } = pushedMessage(headers, await readBytes(request), topic)
-  return deliveryOf(sensor.sensor_id, message, bytes)
+  return deliveryOf(sensor.sensor_id, message, { body: bytes, headers })
 }
 
 /**
@@ -69,9 +70,17 @@ function audiencesOf(hooks: HooksApi, { sensor_id, sensor_name, config }: Hooked
   )
 }
 
-const deliveryOf = (sensor_id: string, message: SensorMessage, bytes: Uint8Array): Delivery => ({
-  sensor_id,
-  message,
-  body_hash: sha256(bytes),
-  body_size: bytes.length,
-})
+function deliveryOf(
+  sensor_id: string,
+  message: SensorMessage,
+  { body, headers }: { readonly body: Uint8Array; readonly headers: Headers },
+): Delivery {
+  const traceparent = traceparentOf(headers.get('traceparent'))
+  return {
+    sensor_id,
+    message,
+    body_hash: sha256(body),
+    body_size: body.length,
+    ...(traceparent !== undefined && { traceparent }),
+  }
+}

@@ -41,6 +41,17 @@ const signaturesIn = (header: string): string[] =>
     .filter((each) => each.startsWith('v1,'))
     .map((each) => each.slice('v1,'.length))
 
+/** Signs a message by the rules of Standard Webhooks, with each of the secrets. Undefined if none of them is a key. */
+export function signStandard(
+  { id, timestamp, body }: { readonly id: string; readonly timestamp: number; readonly body: string },
+  secrets: readonly string[],
+): string | undefined {
+  // As a receiver reads it: base64 behind the prefix, and otherwise the text as it stands.
+  const keys = secrets.flatMap((secret) => keysOf(secret).slice(0, 1))
+  if (keys.length === 0) return undefined
+  return keys.map((key) => `v1,${hmacOf(key, [id, '.', String(timestamp), '.', body], 'base64')}`).join(' ')
+}
+
 /** Text without the prefix is meant as it stands by some senders, and as base64 by the libraries of Standard Webhooks. */
 function keysOf(secret: string): Uint8Array[] {
   if (secret.startsWith(PREFIX)) return base64(secret.slice(PREFIX.length))

@@ -16,6 +16,7 @@ const options: AppOptions = {
   backfills: nothing,
   whys: nothing,
   retention: nothing,
+  alerts: nothing,
   tokens: nothing,
   access: machineAccess('secret'),
   own: () => ({ hosts: ['localhost'] }),
@@ -69,6 +70,7 @@ const parameters: Readonly<Record<string, string>> = {
   'POST /backfills/:backfill_id/cancel': 'expected_state_version',
   'GET /why/:kind/:name': 'at, partition, message',
   'GET /conflicts': 'limit, cursor, since, until',
+  'GET /alerts': 'limit, cursor, since, until, status, kind, target',
 }
 const routes = routesOf(options)
 // The tokens of attempts come first: without one, nothing else of a request is looked at.

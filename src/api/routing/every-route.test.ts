@@ -80,7 +80,10 @@ const entries: Readonly<Record<Need, string>> = {
     GET ~/backfills/:backfill_id/chunks
     GET ~/why/:kind/:name
     GET ~/conflicts
-    GET ~/storage`,
+    GET ~/storage
+    GET ~/alerts
+    GET ~/alerts/targets
+    GET ~/alerts/:alert_id`,
   operator: `
     POST ~/runs
     POST ~/runs/:run_id/cancel
@@ -104,7 +107,8 @@ const entries: Readonly<Record<Need, string>> = {
     POST ~/backfills/:backfill_id/pause
     POST ~/backfills/:backfill_id/resume
     POST ~/backfills/:backfill_id/cancel
-    POST ~/backfills/:backfill_id/retry-failed`,
+    POST ~/backfills/:backfill_id/retry-failed
+    POST ~/alerts/test`,
   admin: `
     POST ~/leader/hand-over
     POST ~/schedules
@@ -163,6 +167,7 @@ const options: AppOptions = {
   backfills: service('backfills'),
   whys: service('whys'),
   retention: service('retention'),
+  alerts: service('alerts'),
   tokens: service('tokens'),
   access,
   login: loginRoutes({ access, sessions, links: new LoginLinks(clock, seededBytes(4)), clock }),

@@ -50,6 +50,21 @@ const PARTITION = [
 const FACTS = ['asset_key', 'partitions', 'request_id', 'created']
 const KEYS = ['set_name', 'request_id', 'added', 'removed', 'unchanged', 'created']
 
+const ALERT = [
+  'alert_id',
+  'target',
+  'kind',
+  'subject',
+  'title',
+  'raised_at',
+  'status',
+  'tries',
+  'tried_at',
+  'http_status',
+  'error',
+  'next_try_at',
+]
+
 const TOKEN = ['token_id', 'name', 'role', 'status', 'created_by', 'created_at', 'expires_at']
 
 const SCHEDULE = ['schedule_name', 'status', 'status_reason', 'next_ticks', 'last_run', 'catchup_limit', 'definition', 'state']
@@ -305,6 +320,9 @@ export const JSON_FIELDS: Readonly<Record<string, readonly string[]>> = {
   'automation status': ['status', 'changed_by', 'changed_at', 'reason', 'is_on', 'outage'],
   'automation pause': SWITCHED,
   'automation resume': SWITCHED,
+  'alerts list': ALERT,
+  'alerts targets': ['name', 'on', 'format', 'select', 'labels', 'problem'],
+  'alerts test': ALERT,
   login: ['url', 'expires_at'],
   'tokens create': [...TOKEN, 'token'],
   'tokens list': [...TOKEN, 'revoked_by', 'revoked_at'],

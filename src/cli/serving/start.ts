@@ -1,4 +1,4 @@
-import { ServoError } from '../../lib/error.ts'
+import { messageOf, ServoError } from '../../lib/error.ts'
 import { SECOND_MS } from '../../lib/time.ts'
 import { concurrencyFlag, portFlag, wholeNumber } from '../flags.ts'
 import { complain, logInstead, workUnread } from '../output.ts'
@@ -28,12 +28,14 @@ const CANCEL_MS = 2 * SECOND_MS
 /** Runs the server of a project for good: its code stays as it was loaded, and what happens goes to a log. */
 export async function startCommand(flags: StartFlags): Promise<void> {
   workUnread()
+  // First of all: whatever reads the log can read why a server did not start, too.
+  const log = new ServerLog({ format: formatOf(flags), write: complain, environment: process.env })
+  logInstead(log)
+  logAccidents(log)
   const drain =
     flags.drain === undefined ? DEFAULT_DRAIN_SEC : wholeNumber('--drain', flags.drain, { min: 0, max: MAX_DRAIN_SEC })
   const [size, port] = [concurrencyFlag(flags.concurrency), portFlag(flags.port) ?? DEFAULT_PORT]
   const projectDir = findProject(flags)
-  const log = new ServerLog({ format: formatOf(flags), write: complain, environment: process.env })
-  logInstead(log)
   await serveProject({
     projectDir,
     voice: logVoice(log),
@@ -45,6 +47,20 @@ export async function startCommand(flags: StartFlags): Promise<void> {
     trustedProxies: flags.trustedProxy,
     drainMs: drain * SECOND_MS,
     cancelMs: CANCEL_MS,
+  })
+}
+
+/** What Node would print as text of its own: warnings, and the error that ends the process. */
+function logAccidents(log: ServerLog): void {
+  process.removeAllListeners('warning')
+  process.on('warning', ({ name, message }) => log.warn(message, { code: name }))
+  process.on('uncaughtException', (error: unknown) => {
+    log.error(`the server crashed: ${messageOf(error)}`, {
+      code: 'internal',
+      stack: error instanceof Error ? error.stack : undefined,
+    })
+    // As Node does. What is durable is the truth, and the next start goes on from it.
+    process.exit(1)
   })
 }
 

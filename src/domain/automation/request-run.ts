@@ -12,6 +12,7 @@ export interface AutomationRequest {
   readonly after_run_ids?: readonly string[]
   readonly actor?: string
   readonly causation_id?: string
+  readonly traceparent?: string
 }
 
 export interface RequestedRun {

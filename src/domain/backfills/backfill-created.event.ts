@@ -172,6 +172,7 @@ export const BackfillCreated = defineEvent({
       parent_backfill_id: backfill.parent_backfill_id ?? null,
       created_at: at,
       finished_at: null,
+      alerted_at: null,
       row_version: event.event_id,
     })
     wake(backfillSubject(backfill_id))

@@ -111,6 +111,7 @@ export const backfills = defineTable({
     parent_backfill_id: col.optional(col.string('The backfill whose failures this one retries.')),
     created_at: col.timestamp('When it was requested.'),
     finished_at: col.optional(col.timestamp('When it ended.')),
+    alerted_at: col.optional(col.timestamp('When the first alert about its end was raised; null if none was.')),
   },
   listed: { at: 'created_at', filters: ['state', 'asset_selection'] },
   ended: (backfill) =>

@@ -5,7 +5,7 @@ import { sha256Bytes } from '../../lib/hash.ts'
  * Ids come in pairs: one to read, with colons, and one that every queue accepts. Google's task ids allow no colons and
  * are slow with a common prefix; a hash has neither problem.
  */
-export function queueSafeId(prefix: 'd' | 't' | 'a', readableId: string): string {
+export function queueSafeId(prefix: 'd' | 't' | 'a' | 'alert', readableId: string): string {
   return `${prefix}_${base32(sha256Bytes(readableId), 26)}`
 }
 

@@ -151,6 +151,7 @@ export const RunRequested = defineEvent({
       cancel_requested_by: null,
       cancel_reason: null,
       finished_at: null,
+      alerted_at: null,
       row_version: event.event_id,
     })
 

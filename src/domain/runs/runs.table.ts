@@ -49,6 +49,7 @@ export const runs = defineTable({
     cancel_requested_by: col.optional(col.string('Who requested cancellation.')),
     cancel_reason: col.optional(col.string('The reason they gave.')),
     finished_at: col.optional(col.timestamp('When the last task ended.')),
+    alerted_at: col.optional(col.timestamp('When the first alert about its end was raised; null if none was.')),
   },
   listed: { at: 'requested_at', filters: ['state', 'trigger_type', 'assets'] },
   ended: (run) => (isRunOver(run.state) ? { state: run.state, at: run.finished_at ?? run.requested_at } : undefined),

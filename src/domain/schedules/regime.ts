@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../lib/time.ts'
 import type { Ordered } from '../../model/event.ts'
 import type { Rows } from '../../model/rows.ts'
 import { automationState, EVERYTHING } from '../automation/automation-state.table.ts'
@@ -50,12 +51,24 @@ export function editScheduleState(rows: Rows, scheduleId: string, eventId: strin
     last_tick_event_id: null,
     last_tick_status: null,
     last_tick_reason: null,
+    late_tick: null,
+    late_tick_at: null,
     last_run_key: null,
     open_runs: [],
     recent_runs: [],
     counted_runs: [],
     row_version: eventId,
   })
+}
+
+/** Longer than a start takes, and than the clocks of machines differ. */
+const LATE_MS = 5 * MINUTE_MS
+
+/** Notes a tick that was decided long after its moment, because nothing ran when it was due. */
+export function noteIfLate(state: ScheduleStateRow, tick: number, at: number): void {
+  if (at - tick <= LATE_MS || tick < (state.late_tick ?? tick)) return
+  state.late_tick_at = tick === state.late_tick ? Math.min(state.late_tick_at ?? at, at) : at
+  state.late_tick = tick
 }
 
 /** Notes that somebody changed the schedule: who expected it to be as before is refused. */

@@ -101,6 +101,10 @@ export const scheduleState = defineTable({
     last_tick_event_id: col.optional(col.string('The event that recorded it.')),
     last_tick_status: col.optional(col.oneOf(tickStatuses, 'Triggered, skipped or failed.')),
     last_tick_reason: col.optional(col.string('Why it was skipped or failed.')),
+    late_tick: col.optional(
+      col.timestamp('The latest tick that was decided more than five minutes after its moment; null if none was.'),
+    ),
+    late_tick_at: col.optional(col.timestamp('When it was decided.')),
     last_run_key: col.optional(col.string('The run it requested, if any.')),
     open_runs: col.strings('Its unfinished runs.'),
     recent_runs: col.json<readonly EndedRun[]>('How its latest runs ended.'),

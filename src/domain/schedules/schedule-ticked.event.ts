@@ -5,7 +5,7 @@ import { fingerprint, id, runKey, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { tickSubject } from '../subjects.ts'
 import { takeOut } from './moments/skipped-spans.ts'
-import { changesRegime, editScheduleState, noteAsked, noteDecided } from './regime.ts'
+import { changesRegime, editScheduleState, noteAsked, noteDecided, noteIfLate } from './regime.ts'
 import { clockTurn, reasonFacts, scheduleTicks, tickCauses, turnSuffix } from './schedule-ticks.table.ts'
 import { countRun } from './scheduled-runs.ts'
 
@@ -93,6 +93,7 @@ export const ScheduleTicked = defineEvent({
       const left = takeOut(state, { tick: scheduledFor, moments: tick.moments ?? undefined, found })
       if (left !== undefined) rows.cold(scheduleTicks).merge({ ...left, row_version: event.event_id })
     }
+    if (tick.requested_by == null && tick.reason_code !== 'paused') noteIfLate(state, scheduledFor, at)
     if (tick.status === 'triggered' && tick.run_key != null) countRun(state, tick.run_key)
     // Ticks are caught up oldest first, and by hand in any order; the state only moves forward.
     if (tick.cause !== 'manual' && scheduledFor >= (state.last_scheduled_for ?? scheduledFor)) {

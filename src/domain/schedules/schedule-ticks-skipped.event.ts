@@ -4,7 +4,7 @@ import { id, timestamp } from '../../model/envelope.ts'
 import { applied, defineEvent, duplicate } from '../../model/event.ts'
 import { skippedTicksId } from './deciding/tick-ids.ts'
 import { addSkipped } from './moments/skipped-spans.ts'
-import { changesRegime, editScheduleState, noteDecided } from './regime.ts'
+import { changesRegime, editScheduleState, noteDecided, noteIfLate } from './regime.ts'
 import { clockTurn, reasonFacts, scheduleTicks, skipCodes, turnSuffix } from './schedule-ticks.table.ts'
 
 export const ScheduleTicksSkipped = defineEvent({
@@ -58,6 +58,7 @@ export const ScheduleTicksSkipped = defineEvent({
       row_version: event.event_id,
     })
     const state = editScheduleState(rows, skipped.schedule_id, event.event_id)
+    if (skipped.reason_code !== 'paused') noteIfLate(state, last, at)
     const { tick_count: left, cron_expressions, timezone } = skipped
     if (cron_expressions != null && timezone != null)
       addSkipped(state, { tick_id: tickId, first, last, left, moments: { cron_expressions, timezone } })

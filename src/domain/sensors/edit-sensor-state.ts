@@ -30,6 +30,7 @@ export function editSensorState(rows: Rows, sensorId: string, eventId: string): 
     empty_polls: 0,
     empty_since: null,
     consecutive_errors: 0,
+    failing_since: null,
     last_error: null,
     last_error_at: null,
     backoff_until: null,
@@ -66,6 +67,7 @@ export function noteEvaluated(state: SensorStateRow, evalId: string, { when, at 
 
 export function noteError(state: SensorStateRow, error: string, at: number): void {
   state.consecutive_errors += 1
+  state.failing_since ??= at
   state.last_error = error
   state.last_error_at = at
   state.backoff_until = at + errorBackoffMs(state.consecutive_errors)
@@ -81,6 +83,7 @@ export function noteRefusal(state: SensorStateRow, error: string, at: number): v
 
 export function forgetErrors(state: SensorStateRow): void {
   state.consecutive_errors = 0
+  state.failing_since = null
   state.last_error = null
   state.last_error_at = null
   state.backoff_until = null

@@ -29,6 +29,7 @@ export const sensorState = defineTable({
     consecutive_errors: col.int(
       'Failed evaluations since the last good one, or since it was resumed. One that is refused begins the count anew.',
     ),
+    failing_since: col.optional(col.timestamp('When the first of them failed; null if there is none.')),
     last_error: col.optional(col.string('Why the last evaluation failed; null if it did not.')),
     last_error_at: col.optional(col.timestamp('When it failed.')),
     backoff_until: col.optional(col.timestamp('No poll is made before, because the last ones failed.')),

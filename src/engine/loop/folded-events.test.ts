@@ -11,21 +11,28 @@ function fold(folded: FoldedEvents, ...ids: string[]): void {
   folded.folded(events, verdicts)
 }
 
-test('events are told with their verdicts when their segment is durable, each once and in order', () => {
+test('events are told when their segment is durable, with their verdicts and the moment of their fold, each once and in order', () => {
   const told: string[] = []
-  const folded = new FoldedEvents((event, { kind }) => told.push(`${event.event_id} ${kind}`))
+  let now = 1
+  const folded = new FoldedEvents(
+    (event, { kind }, foldedAt) => told.push(`${event.event_id} ${kind} ${foldedAt}`),
+    () => now++,
+  )
   fold(folded, '1', '2!')
   fold(folded, '3')
   expect(told).toEqual([])
   folded.durable(2)
-  expect(told).toEqual(['1 applied', '2! duplicate'])
+  expect(told).toEqual(['1 applied 1', '2! duplicate 1'])
   folded.durable(1)
-  expect(told).toEqual(['1 applied', '2! duplicate', '3 applied'])
+  expect(told).toEqual(['1 applied 1', '2! duplicate 1', '3 applied 2'])
 })
 
 test('an event whose segment was written before it was folded is told when it is folded', () => {
   const told: string[] = []
-  const folded = new FoldedEvents((event) => told.push(event.event_id))
+  const folded = new FoldedEvents(
+    (event) => told.push(event.event_id),
+    () => 0,
+  )
   fold(folded, '1')
   folded.durable(3)
   expect(told).toEqual(['1'])

@@ -26,7 +26,7 @@ export interface LoopOptions extends MintOptions, Pick<CompactorOptions, 'limits
   readonly onBroken?: (error: unknown) => void
   /** Called when something is durable that no table shows yet, and with whether the tables can wait for more. */
   readonly onDurable?: (canWait: boolean) => void
-  /** Called with each event of this process and the verdict on it, once it is durable. Called before reactors are shown what it changed. */
+  /** Called with each event of this process, the verdict on it and when it was folded, once it is durable. Called before reactors are shown what it changed. */
   readonly onRecorded?: OnRecorded
   /** Called with each file that turned out to be damaged or missing when the loop was opened, and that it can do without. */
   readonly onFound?: (damage: Damage) => void

@@ -73,7 +73,7 @@ export class Loop {
     this.compactor = compactor
     this.#controllers = new Controllers(options.controllers)
     this.#reactions = new Reactions(options.reactors ?? [])
-    this.#foldedEvents = new FoldedEvents(options.onRecorded)
+    this.#foldedEvents = new FoldedEvents(options.onRecorded, () => options.clock.now())
     this.#watched = [...new Set([...this.#controllers.tables, ...this.#reactions.tables])]
     for (const table of this.#watched) compactor.state.hotTable(table).watch()
     this.#segments = new SegmentQueue((segment) => {

@@ -31,6 +31,8 @@ export interface Attempt {
   readonly log: Log
   readonly attempt: number
   readonly runId: string
+  /** W3C trace context of the attempt. */
+  readonly traceparent?: string | undefined
   readonly store: ValueStore
   /** How its error is described. */
   readonly describing: Omit<DescribingErrors, 'declared'>
@@ -134,6 +136,7 @@ async function contextOf(
     resources: await resources.open(options.resources),
     attempt: attempt.attempt,
     runId: attempt.runId,
+    traceparent: attempt.traceparent,
     signal: attempt.signal,
     log: attempt.log,
     metadata: (more: object) => void Object.assign(facts, Object.fromEntries(membersOf(Object(more)))),

@@ -15,6 +15,7 @@ const programVariables = [
   'SERVO_ATTEMPT',
   'SERVO_INPUTS',
   'SERVO_OUTPUT',
+  'TRACEPARENT',
 ] as const
 
 /** `rawOrders` → `SERVO_INPUT_RAW_ORDERS` */

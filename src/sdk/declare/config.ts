@@ -4,6 +4,7 @@ import { type Bounds, type Duration, durationWithin, heartbeatBounds } from '../
 import { checkedName, invalid, show } from '../invalid.ts'
 import { optionHint } from '../option-names.ts'
 import { checkServer, type ServerConfig } from '../server-config.ts'
+import { type Alert, checkAlerts } from './alerts/alert.ts'
 import { checkKeep, type Keep } from './keep.ts'
 
 export type StorageConfig =
@@ -46,12 +47,6 @@ export interface Timing {
   sweep?: Duration
 }
 
-export interface Alert {
-  on: readonly ('run.failed' | 'asset.stale' | 'check.failed')[]
-  /** Where to send it, as a URL: `slack://#data`. */
-  to: string
-}
-
 export interface Config {
   /** The name of the project. */
   project: string
@@ -68,7 +63,7 @@ export interface Config {
   keep?: Keep | 'all'
   /** Who may call the server besides holders of API tokens, and how much it takes on at a time. */
   server?: ServerConfig
-  /** Not available yet: Servo refuses projects that use it. */
+  /** Who is told of failures and of what is late or stale, by webhooks. Only servers send alerts. */
   alerts?: readonly Alert[]
 }
 
@@ -182,8 +177,7 @@ export function checkedConfig(config: Config): Config {
       'the environment `dev` is this machine: it stores everything in .servo and runs assets itself',
       "Write dev: { storage: local('.servo'), queue: inProcess() }. Other environments may differ.",
     )
-  if (!Array.isArray(alerts) || alerts.some((alert) => !Array.isArray(alert?.on) || typeof alert.to !== 'string'))
-    refuse('an alert needs `on` and `to`', "Write { on: ['run.failed'], to: 'slack://#data' }.")
+  checkAlerts(alerts)
   return config
 }
 

@@ -29,6 +29,11 @@ export interface Context<Partitions, Resources, Metadata> {
   /** The number of the attempt, from 1. */
   readonly attempt: number
   readonly runId: string
+  /**
+   * W3C trace context: the trace of the run and the span of this attempt. Send it as a header of that name, or set it as `TRACEPARENT` of
+   * processes that you start. Undefined in tests with `materialize`.
+   */
+  readonly traceparent: string | undefined
   /** Fires when the run is cancelled or the attempt takes too long. Pass it to fetch and similar functions. */
   readonly signal: AbortSignal
   readonly log: Log
@@ -49,6 +54,7 @@ export const contextNames = [
   'resources',
   'attempt',
   'runId',
+  'traceparent',
   'signal',
   'log',
   'metadata',

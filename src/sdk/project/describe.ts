@@ -4,6 +4,7 @@ import { withoutUndefined } from '../../lib/without-undefined.ts'
 import type { PartitionMapping } from '../../partitions/mappings/mapping.ts'
 import { type AnyAsset, assetKindOf, hasRows, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, optionsOf } from '../declaration.ts'
+import { describeAlert } from '../declare/alerts/alert.ts'
 import type { Dependency, Freshness, Retry, Settings } from '../declare/asset-options.ts'
 import { asCheck, type Checks } from '../declare/check.ts'
 import type { Config, Timing } from '../declare/config.ts'
@@ -38,6 +39,7 @@ export function describeProject(values: Iterable<unknown>, about: Describing): P
     assets: sorted.flatMap(({ value, declaration }) => (isAsset(value) ? [describeAsset(value, declaration, about)] : [])),
     pools: { ...about.config.pools },
     ...(about.config.queues && { queues: { ...about.config.queues } }),
+    ...(about.config.alerts && { alerts: about.config.alerts.map(describeAlert) }),
     ...concurrencyOf(about.config),
     ...(about.config.timing && { timing: describeTiming(about.config.timing) }),
     ...(about.config.server && { server: describeServer(about.config.server) }),

@@ -4,6 +4,7 @@ import { type ProjectManifestInput, type ProjectProblem, projectManifest } from 
 import type { SensorDefinitionInput } from '../../contract/sensor.ts'
 import { type AnyAsset, isAsset } from '../any-asset.ts'
 import { type Declaration, declarationOf, knownDeclaration, optionsOf } from '../declaration.ts'
+import { secretsOfAlert } from '../declare/alerts/alert.ts'
 import { type Config, checkedConfig } from '../declare/config.ts'
 import { type AnyResource, secretVariablesOf } from '../declare/resource.ts'
 import { isSensor, type Sensor } from '../declare/sensor.ts'
@@ -162,6 +163,7 @@ class ProjectLoader {
     const secretVariables = [
       ...[...resources.values()].flatMap(secretVariablesOf),
       ...(manifest.sensors ?? []).flatMap(secretsOfSensor),
+      ...(manifest.alerts ?? []).flatMap(secretsOfAlert),
     ]
     const declared = { manifest, assets: byName(values.filter(isAsset)), resources, secretVariables }
     if (this.#problems.length > 0) return { ...this.broken(), declared }

@@ -14,7 +14,7 @@ const problem = (message: string, hint: string, place: Pick<ProjectProblem, 'fil
   ...place,
 })
 
-function ofConfig({ environments = {}, alerts = [] }: Config, file: string): ProjectProblem[] {
+function ofConfig({ environments = {} }: Config, file: string): ProjectProblem[] {
   const others = Object.entries(environments).filter(([name]) => name !== 'dev')
   return [
     ...others.map(([name, environment]) =>
@@ -24,9 +24,6 @@ function ofConfig({ environments = {}, alerts = [] }: Config, file: string): Pro
         { file },
       ),
     ),
-    ...(alerts.length > 0
-      ? [problem('alerts', "Remove it, and use a sensor: sensor.run('failed', { states: ['FAILED'], … }).", { file })]
-      : []),
   ]
 }
 

@@ -1,3 +1,5 @@
+import { alertController } from '../../domain/alerts/alert.controller.ts'
+import type { AlertRule } from '../../domain/alerts/alert-rule.ts'
 import type { RequestRun } from '../../domain/automation/request-run.ts'
 import { type BackfillControllerOptions, backfillController } from '../../domain/backfills/backfill.controller.ts'
 import { dispatchController } from '../../domain/dispatch/dispatch.controller.ts'
@@ -25,6 +27,8 @@ export interface Deciding {
   /** True if this process begins the tasks of this run. */
   readonly carries: (runId: string) => boolean
   readonly automation?: Automation | undefined
+  /** The alerts of the project. Absent in a process that does only what it is asked. */
+  readonly alerts?: (() => readonly AlertRule[]) | undefined
   /** What backfills need to go on. Absent in a process that does only what it is asked. */
   readonly backfills?: BackfillControllerOptions | undefined
 }
@@ -40,7 +44,7 @@ export interface Automation {
 
 /** All controllers, in the order in which the loop asks them. */
 export function controllersOf(deciding: Deciding): readonly Controller[] {
-  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation, backfills } = deciding
+  const { instance, limits, cancelGraceMs, stuckDispatchMs, lastSign, carries, automation, backfills, alerts } = deciding
   return [
     ...(automation === undefined ? [] : [scheduleController(automation)]),
     ...(backfills === undefined ? [] : [backfillController(backfills)]),
@@ -53,5 +57,6 @@ export function controllersOf(deciding: Deciding): readonly Controller[] {
     cancelController(cancelGraceMs),
     dispatchController(limits, carries),
     stuckDispatchController(stuckDispatchMs),
+    ...(alerts === undefined ? [] : [alertController(alerts)]),
   ]
 }

@@ -19,6 +19,7 @@ export type Change =
   | {
       readonly type: 'task'
       readonly task: Readonly<TaskRow>
+      readonly run: Readonly<RunRow> | undefined
       readonly attempt: Readonly<Row<typeof taskAttempts>> | undefined
     }
   | { readonly type: 'tick'; readonly schedule: Readonly<ScheduleRow>; readonly tick: RecordedTick }
@@ -155,11 +156,9 @@ export class Feed {
   #taskChanged(task: Readonly<TaskRow>): void {
     if (!this.#isNews(task, taskNews(task))) return
     this.#unfinished.get(task.run_id)?.set(task.task_key, taskNews(task))
-    this.#tell({
-      type: 'task',
-      task,
-      attempt: this.#source.rows().hot(taskAttempts).get(task.run_id, task.task_key, task.attempt),
-    })
+    const rows = this.#source.rows()
+    const attempt = rows.hot(taskAttempts).get(task.run_id, task.task_key, task.attempt)
+    this.#tell({ type: 'task', task, attempt, run: rows.hot(runs).get(task.run_id) })
   }
 
   /** That it was created is told when it begins, a moment later. */

@@ -1,4 +1,6 @@
+import type { AlertRule } from '../../domain/alerts/alert-rule.ts'
 import type { RequestRun } from '../../domain/automation/request-run.ts'
+import type { RunTrace } from '../../domain/runs/run-trace.ts'
 import type { Conditions } from '../../domain/schedules/conditions.ts'
 import type { LoopOptions } from '../../engine/loop/loop-options.ts'
 import type { Reactor } from '../../engine/loop/reactions.ts'
@@ -23,6 +25,8 @@ export interface OrchestratorOptions {
   readonly carries?: 'everything' | 'what it is asked for'
   /** Makes the run requests of backfills and schedules. Absent in a process that does only what it is asked. */
   readonly requestRun?: RequestRun | undefined
+  /** The alerts of the project. Absent in a process that does only what it is asked. */
+  readonly alerts?: (() => readonly AlertRule[]) | undefined
   /** True if schedules tick here. */
   readonly automation?: boolean
   /** Has conditions of schedules evaluated. Without it, ticks that depend on one fail. */
@@ -42,5 +46,7 @@ export interface OrchestratorOptions {
   readonly onTrouble?: (error: unknown) => void
   /** Told of everything that is recorded and published, for counting. */
   readonly measure?: Pick<LoopOptions, 'onRecorded'> & Pick<PublisherOptions, 'onPublished'>
+  /** Whether a trace is recorded by somebody. Absent: as its caller says, or else always. */
+  readonly isSampled?: ((trace: RunTrace) => boolean) | undefined
   readonly compaction?: Pick<LoopOptions, 'limits' | 'retention'>
 }

@@ -65,7 +65,7 @@ export class Orchestrator {
       carries: (runId: string) => this.#carried.has(runId),
       rows: () => this.loop.compactor.state,
       envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) =>
-        envelopeFor(knownState(this.loop.compactor, this.graph), task, dispatch),
+        envelopeFor(knownState(this.loop.compactor, this.graph, options.isSampled), task, dispatch),
     }
     this.logs = new AttemptLogs({ store, paths: new Paths(scope), clock, onError: (error) => options.onTrouble?.(error) })
     this.#dispatch = new LocalDispatch({
@@ -246,6 +246,7 @@ export class Orchestrator {
         stuckDispatchMs: () => this.#timing.stuckDispatchMs,
         lastSign: (attemptId) => this.remote.lastSign(attemptId),
         carries: (runId) => this.#carried.has(runId),
+        alerts: this.#options.alerts,
         automation: automation && requestRun ? { requestRun, mayDecide, conditions } : undefined,
         backfills: requestRun && { requestRun, mayDecide, automation: automation ?? false },
       }),

@@ -23,6 +23,7 @@ import type { Orchestrator } from '../leader/orchestrator.ts'
 import type { OrchestratorSettings } from '../leader/settings.ts'
 import { ServerMetrics } from '../metrics/server-metrics.ts'
 import { type Changed, Server } from '../server.ts'
+import { wantedTraces } from '../traces/wanted.ts'
 import { answeringAgain } from './answer-again.ts'
 import { type Binding, checkReach, isLoopback, LOOPBACK_HOST, listenAt, localUrlOf, reachOf, workerUrlOf } from './listen.ts'
 import { endOrphans } from './orphans.ts'
@@ -190,9 +191,11 @@ export class LocalServer {
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
+      const traced = { clock: components.clock, metrics, instance, onTrouble: (error: unknown) => onTrouble?.(error) }
       const server = await Server.open({
         components,
         metrics,
+        openTraces: await wantedTraces(process.env, traced),
         lease,
         secrets,
         instance,

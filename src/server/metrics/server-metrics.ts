@@ -12,8 +12,11 @@ import { RecordedFacts } from './recorded-facts.ts'
 
 /** Around the 10 s within which 95 of 100 publishes should show what happened. */
 const COMPACTION_LAG_SEC = [0.25, 0.5, 1, 1.5, 2, 5, 10, 20, 60, 300]
+/** Around the 200 ms within which 95 of 100 should be answered. */
+const FRESH_READ_SEC = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5, 10]
 const PUBLISH_SEC = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30]
 
+const WAITING_ROUTE = /\/(?:follow|logs)$/
 const METHODS = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 const WAITING = ['planned', 'blocked', 'ready', 'dispatched', 'running', 'retry_wait'] as const satisfies Lowercase<TaskState>[]
 
@@ -54,6 +57,25 @@ export class ServerMetrics {
     ['method', 'route', 'status'],
   )
 
+  readonly #freshRead = this.registry.histogram(
+    'servo_fresh_read_seconds',
+    'How long questions to the API took. Every answer has all that was durable when it was asked.',
+    FRESH_READ_SEC,
+  )
+  readonly #alerts = this.registry.counters(
+    'servo_alerts_total',
+    'Tries to send an alert, by what became of it: it arrived, is sent again later, or is given up.',
+    ['status'],
+    [['delivered'], ['pending'], ['failed']],
+  )
+  readonly #exported = this.registry.counter('servo_spans_exported_total', 'Spans that a trace collector took.')
+  readonly #dropped = this.registry.counters(
+    'servo_spans_dropped_total',
+    'Spans that were dropped: too many were waiting, or the collector did not take them.',
+    ['reason'],
+    [['queue_full'], ['not_taken']],
+  )
+
   /** What an orchestrator tells of. */
   readonly measure: Pick<LoopOptions, 'onRecorded'> & Pick<PublisherOptions, 'onPublished'> = {
     onRecorded: this.facts.recorded,
@@ -65,8 +87,23 @@ export class ServerMetrics {
   }
 
   /** Call with each answer; `route` is a template such as `/api/v1/orchestration/runs/:run_id`. */
-  answered(method: string, route: string, status: number): void {
+  answered(method: string, route: string, status: number, ms: number): void {
     this.#answers.of(METHODS.has(method) ? method : 'other', route, String(status)).add()
+    // Those that wait for something to happen take as long as that takes.
+    if (method === 'GET' && status < 400 && route.startsWith('/api/') && !WAITING_ROUTE.test(route))
+      this.#freshRead.observe(ms / SECOND_MS)
+  }
+
+  alertTried(status: 'pending' | 'delivered' | 'failed'): void {
+    this.#alerts.of(status).add()
+  }
+
+  spansExported(spans: number): void {
+    this.#exported.add(spans)
+  }
+
+  spansDropped(spans: number, reason: 'queue_full' | 'not_taken'): void {
+    this.#dropped.of(reason).add(spans)
   }
 
   /** Adds what is read from the leader itself when somebody asks. */

@@ -6,6 +6,7 @@ import { keysOfAsset } from '../../domain/assets/former-keys.ts'
 import { dataVersions } from '../../domain/partitions/data-versions.table.ts'
 import { partitionStatus } from '../../domain/partitions/partition-status.table.ts'
 import { storedValues } from '../../domain/partitions/stored-values.table.ts'
+import { Alerts, type AlertsOptions } from './alerts.ts'
 import { Assets } from './assets.ts'
 import { Backfills } from './backfills/backfills.ts'
 import type { Knowledge } from './knowledge.ts'
@@ -18,7 +19,7 @@ import type { StatusSource } from './status/current-staleness.ts'
 import { Statuses } from './status/statuses.ts'
 import { Whys } from './why/whys.ts'
 
-export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'> {
+export interface WorkspaceOptions extends Omit<RunsOptions, 'statuses'>, AlertsOptions {
   /** Evaluates sensors. Absent where none is evaluated: in a command, or with automation off. */
   readonly deliveries?: Deliveries | undefined
   /** Knows the senders of sensors. Absent where none is let in: in a command. */
@@ -53,7 +54,8 @@ export function workspaceApi(known: Knowledge, options: WorkspaceOptions): Works
     outage: () => options.outage?.(),
   })
   const retention = new Removals(known, options.room)
-  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention }
+  const alerts = new Alerts(known, options)
+  return { runs, assets: new Assets(known, statuses), statuses, schedules, sensors, backfills, whys, retention, alerts }
 }
 
 export function statusSource(known: Knowledge): StatusSource {
@@ -67,4 +69,10 @@ export function statusSource(known: Knowledge): StatusSource {
     keysOf: (key) => keysOfAsset(known.rows(), key),
     recorded: (key) => known.rows().hot(assetDefinitions).get(key),
   }
+}
+
+/** How many partitions of each of these assets are older than its freshness policy allows. */
+export async function overdueIn(known: Knowledge, assets: readonly string[]): Promise<Map<string, number>> {
+  const summaries = await new Statuses(statusSource(known)).summaries(assets)
+  return new Map(summaries.map(({ asset_key, causes }) => [asset_key, causes.freshness]))
 }

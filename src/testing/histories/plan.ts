@@ -161,6 +161,8 @@ export const strayKinds = [
   'backfill settings',
   'impossible chunk',
   'unknown backfill',
+  'alert',
+  'freshness',
 ] as const
 
 export interface StrayPlan {

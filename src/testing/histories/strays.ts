@@ -1,3 +1,7 @@
+import { AlertRaised } from '../../domain/alerts/alert-raised.event.ts'
+import { type AlertSubject, alertIdOf } from '../../domain/alerts/alert-subject.ts'
+import { AlertTried } from '../../domain/alerts/alert-tried.event.ts'
+import { AssetFreshnessNoticed } from '../../domain/alerts/asset-freshness-noticed.event.ts'
 import { AssetsDefined } from '../../domain/assets/assets-defined.event.ts'
 import { BackfillCancelRequested } from '../../domain/backfills/backfill-cancel-requested.event.ts'
 import { BackfillChunkPlanned } from '../../domain/backfills/backfill-chunk-planned.event.ts'
@@ -55,6 +59,7 @@ export function* stray(world: World, index: number, plan: StrayPlan): Actor {
   yield* pause(plan.wait)
   const segment = straySegment(world, index, plan)
   if (segment !== undefined) yield segment
+  if (plan.kind === 'alert' && segment !== undefined) yield* alertTries(world, segment, plan)
   if (plan.kind !== 'removal') return
   yield* pause(plan.variant)
   yield world.write(FilesDeleted, { removal_id: `removal-${index}` })
@@ -180,6 +185,16 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
       const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
       return backfill && world.write(BackfillChunkPlanned, chunk(backfill.id, 99))
     }
+    case 'alert':
+      return world.write(AlertRaised, { ...raised(world, run?.runId, index, { target, variant }), title: 'something happened' })
+    case 'freshness':
+      return world.write(AssetFreshnessNoticed, {
+        asset_key: `asset${target % 4}`,
+        as_of: toIso(world.now + variant * 1_000),
+        stale: variant % 2 === 0,
+        stale_since: toIso(1_700_000_000_000 + target),
+        partitions: variant,
+      })
     case 'unknown backfill':
       if (variant % 3 === 0) return world.write(BackfillCancelRequested, { backfill_id: 'nothing', requested_by: 'ada' })
       if (variant % 3 === 1) return world.write(BackfillChunkPlanned, chunk('nothing', 0))
@@ -189,6 +204,45 @@ function straySegment(world: World, index: number, { kind, target, variant }: St
         to_state: 'RUNNING',
         state_version: 2,
       })
+  }
+}
+
+/** An alert about something that goes on, or about something that never was. */
+function raised(
+  world: World,
+  runId: string | undefined,
+  index: number,
+  { target, variant }: Pick<StrayPlan, 'target' | 'variant'>,
+) {
+  const moment = toIso(1_700_000_000_000 + target)
+  const backfill = world.backfills[target % Math.max(1, world.backfills.length)]
+  const subjects = [
+    { kind: 'run.failed', subject: { type: 'run', run_id: variant > 5 ? nobody : (runId ?? nobody) } },
+    { kind: 'schedule.late', subject: { type: 'schedule', schedule_id: `schedule-${target % 2}`, tick: moment } },
+    { kind: 'sensor.failing', subject: { type: 'sensor', sensor_id: `sensor-${target % 2}`, failing_since: moment } },
+    { kind: 'asset.stale', subject: { type: 'asset', asset_key: `asset${target % 4}`, stale_since: moment } },
+    { kind: 'backfill.failed', subject: { type: 'backfill', backfill_id: backfill?.id ?? 'nothing' } },
+    { kind: 'test', subject: { type: 'test', request_id: `test-${index}` } },
+  ] as const
+  return { target: `target-${target % 2}`, ...itemAt(subjects, variant % subjects.length) }
+}
+
+/** It is sent until it arrives, or is given up. */
+function* alertTries(world: World, segment: readonly Envelope[], { variant }: StrayPlan): Actor {
+  const { payload } = itemAt(segment, 0)
+  const { target, kind, subject } = payload as { target: string; kind: string; subject: AlertSubject }
+  const alert_id = alertIdOf(target, kind, subject)
+  const last = 1 + (variant % 3)
+  for (let tried = 1; tried <= last; tried++) {
+    yield* pause(variant)
+    const again = {
+      status: 'pending',
+      error: 'it answered 500',
+      http_status: 500,
+      next_try_at: toIso(world.now + 5_000),
+    } as const
+    const end = { status: variant % 2 === 0 ? 'delivered' : 'failed', http_status: 200 } as const
+    yield world.write(AlertTried, { alert_id, try: tried, ...(tried < last ? again : end) })
   }
 }
 

@@ -73,6 +73,7 @@ export function projectExecution(project: Project, options: ExecutionOptions): L
       log: logOf(writeLog),
       attempt: envelope.attempt,
       runId: envelope.run_id,
+      traceparent: envelope.traceparent ?? undefined,
       store,
       describing,
     })

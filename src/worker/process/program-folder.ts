@@ -70,7 +70,7 @@ function throwNoInput(key: string, name: string, upstreamKey: string): never {
 
 /** The attempt in variables, for programs that do not speak Pipes. */
 export function attemptVariables(
-  { asset_key, partition, run_id, attempt }: DispatchEnvelope,
+  { asset_key, partition, run_id, attempt, traceparent }: DispatchEnvelope,
   window: PipesContext['partition_time_window'] | undefined,
 ): Record<string, string> {
   const dimensions = Object.entries(partition?.values ?? {}).map(([name, value]) => [dimensionVariable(name), value])
@@ -78,6 +78,8 @@ export function attemptVariables(
     SERVO_ASSET: asset_key,
     SERVO_RUN_ID: run_id,
     SERVO_ATTEMPT: String(attempt),
+    // By this name programs with OpenTelemetry continue a trace.
+    ...(traceparent && { TRACEPARENT: traceparent }),
     ...(partition && { SERVO_PARTITION: partition.key, ...Object.fromEntries(dimensions) }),
     ...(window && { SERVO_WINDOW_START: window.start, SERVO_WINDOW_END: window.end }),
   }

@@ -48,6 +48,8 @@ export interface EvaluationToRecord {
   readonly requested_by?: string | null
   /** How many runs in a row sensors have asked for, each because of the one before, until what is evaluated happened. */
   readonly chain?: number | undefined
+  /** The trace of the sender. */
+  readonly traceparent?: string | undefined
   readonly duration_ms?: number
   /** The turn of the clock in which it changes keys. */
   readonly keysTurn?: { readonly keys_clock_turn?: number }
@@ -55,9 +57,13 @@ export interface EvaluationToRecord {
 
 /** An evaluation and the runs it asks for, or the reason why it counts for nothing: what belongs together is written together. */
 export function evaluationEvents(evaluation: EvaluationToRecord): NewEvent[] {
-  const { definition, source, begun, result, requestRun, requested_by = null } = evaluation
+  const { definition, source, begun, result, requestRun, requested_by = null, traceparent } = evaluation
   const { sensor_id, row_version } = definition
-  const context = { causation_id: row_version, ...(requested_by !== null && { actor: requested_by }) }
+  const context = {
+    causation_id: row_version,
+    ...(requested_by !== null && { actor: requested_by }),
+    ...(traceparent !== undefined && { traceparent }),
+  }
   const facts = {
     sensor_id,
     trigger_source:

@@ -157,7 +157,7 @@ export function forgetHappenings(rows: Rows, sensorId: string, eventId: string):
 }
 
 /** The names of the checks that failed, and the worst severity among them. Outputs are stored as any worker reported them. */
-function failedChecks(output: unknown): { checks: string[]; severity: 'error' | 'warn' } | undefined {
+export function failedChecks(output: unknown): { checks: string[]; severity: 'error' | 'warn' } | undefined {
   const reported = typeof output === 'object' && output !== null && 'checks' in output ? output.checks : undefined
   if (!Array.isArray(reported)) return undefined
   const failed = reported.filter((check) => typeof check?.name === 'string' && check.ok === false)

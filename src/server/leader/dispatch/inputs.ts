@@ -10,6 +10,7 @@ import { partitionsOfChunkRun } from '../../../domain/backfills/frozen-set.ts'
 import type { DispatchRow } from '../../../domain/dispatch/dispatch-outbox.table.ts'
 import { isReadable, partitionStatus, type StatusRow } from '../../../domain/partitions/partition-status.table.ts'
 import { type StoredValueRow, storedValues } from '../../../domain/partitions/stored-values.table.ts'
+import { type RunTrace, traceOfAttempt, traceOfRun } from '../../../domain/runs/run-trace.ts'
 import { runValues } from '../../../domain/runs/run-values.table.ts'
 import { type RunRow, runs } from '../../../domain/runs/runs.table.ts'
 import { taskAttempts } from '../../../domain/tasks/task-attempts.table.ts'
@@ -17,6 +18,7 @@ import { type TaskRow, tasks } from '../../../domain/tasks/tasks.table.ts'
 import type { Compactor } from '../../../engine/publish/compactor.ts'
 import { ServoError } from '../../../lib/error.ts'
 import { isObject } from '../../../lib/is-object.ts'
+import { writeTraceparent } from '../../../lib/traceparent.ts'
 import type { Columns } from '../../../model/column.ts'
 import type { KeyPart, Rows } from '../../../model/rows.ts'
 import type { RowOf, Table } from '../../../model/table.ts'
@@ -28,14 +30,17 @@ import { refuseRemoved } from '../retention/removed-value.ts'
 
 export interface KnownState {
   readonly rows: Rows
+  /** Whether a trace is recorded by somebody. Absent: as its caller says, or else always. */
+  readonly isSampled?: ((trace: RunTrace) => boolean) | undefined
   /** The partitions that a run knows, and how they depend on each other: those that exist now, or did when its backfill was created. */
   readonly partitions: (run: Readonly<RunRow> | undefined) => GraphPartitions
   /** Rows of a cold table, in the order of their keys. */
   lookup<C extends Columns>(table: Table<C>, keys: readonly KeyPart[][]): Promise<(RowOf<C> | undefined)[]>
 }
 
-export const knownState = (compactor: Compactor, graph: CurrentGraph): KnownState => ({
+export const knownState = (compactor: Compactor, graph: CurrentGraph, isSampled?: KnownState['isSampled']): KnownState => ({
   rows: compactor.state,
+  isSampled,
   partitions: (run) => (run && partitionsOfChunkRun(compactor.state, run, graph.get().mappings)) ?? graph.partitions(),
   lookup: (table, keys) => compactor.lookupAll(table, keys),
 })
@@ -68,7 +73,7 @@ export async function envelopeFor(
             values: task.partition_values,
             ...(task.partition_keys && { keys: [...task.partition_keys] }),
           },
-    ...(run?.traceparent && { traceparent: run.traceparent }),
+    ...(run && { traceparent: traceparentOf(state, run, dispatch.attempt_id) }),
     payload: {
       graph_version: run?.graph_version ?? null,
       inputs,
@@ -79,6 +84,11 @@ export async function envelopeFor(
       labels: run?.labels ?? {},
     },
   }
+}
+
+function traceparentOf({ isSampled }: KnownState, run: Readonly<RunRow>, attemptId: string): string {
+  const trace = traceOfRun(run)
+  return writeTraceparent(traceOfAttempt(trace, attemptId, isSampled?.(trace) ?? trace.caller?.sampled ?? true))
 }
 
 /** The asset and partition that a task makes, as the envelope names them. */

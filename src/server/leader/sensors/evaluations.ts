@@ -35,6 +35,8 @@ export interface RecordedEvaluation {
   readonly runs: readonly RunOfEvaluation[]
   /** When its message was published, if its sender says so. */
   readonly published_at?: string | null | undefined
+  /** The trace of the sender, if it has one. */
+  readonly traceparent?: string | undefined
 }
 
 export interface EvaluationsOptions {
@@ -50,7 +52,7 @@ export interface EvaluationsOptions {
 }
 
 /** What was evaluated, and what it is recorded with. */
-export interface Evaluated extends Pick<EvaluationToRecord, 'definition' | 'begun' | 'result' | 'chain'> {
+export interface Evaluated extends Pick<EvaluationToRecord, 'definition' | 'begun' | 'result' | 'chain' | 'traceparent'> {
   readonly source: EvaluatedSource
   readonly duration_ms: number
   readonly requested_by?: string | undefined
@@ -117,7 +119,7 @@ export class Evaluations {
 
   /** Writes an evaluation with the runs that it asks for, and returns what the fold made of it. */
   async record(evaluated: Evaluated): Promise<RecordedEvaluation> {
-    const { definition: sensor, source, begun, published_at, before = [] } = evaluated
+    const { definition: sensor, source, begun, published_at, traceparent, before = [] } = evaluated
     try {
       await this.#options.submit([...before, ...(await this.#eventsOf(evaluated))])
     } catch (error) {
@@ -128,7 +130,7 @@ export class Evaluations {
     const evaluation = await lookup(this.#options.known, sensorEvals, evalIdOf(sensor.sensor_id, source, begun))
     assert(evaluation !== undefined, 'an evaluation that was recorded has a row')
     const runs = await this.runsOf(evaluation)
-    const recorded = { sensor, evaluation, run_ids: idsOfRuns(runs), runs, published_at }
+    const recorded = { sensor, evaluation, run_ids: idsOfRuns(runs), runs, published_at, traceparent }
     this.#options.onEvaluated?.(recorded)
     return recorded
   }

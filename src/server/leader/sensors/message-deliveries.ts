@@ -103,7 +103,7 @@ export class MessageDeliveries {
 
   async #try(definition: Readonly<SensorRow>, delivery: Delivery): Promise<DeliveryAnswer> {
     const { evaluations, mintId } = this.#options
-    const { message, body_hash, body_size, requested_by, chain } = delivery
+    const { message, body_hash, body_size, requested_by, chain, traceparent } = delivery
     const known = await this.#messageOf(delivery)
     const decision = deliveryOf(known, body_hash)
     if (decision.kind === 'evaluate') {
@@ -111,7 +111,7 @@ export class MessageDeliveries {
       const evaluated = await this.#evaluated(definition, message, begun)
       const source = { source: 'push', message_id: message.id, try: decision.try, body_hash, body_size } as const
       const { published_at } = message
-      const recorded = { definition, begun, source, requested_by, chain, published_at, ...evaluated }
+      const recorded = { definition, begun, source, requested_by, chain, traceparent, published_at, ...evaluated }
       const { evaluation } = await evaluations.record(recorded)
       const answer = await this.#answer(definition, delivery, await this.#messageOf(delivery), evaluation.eval_id)
       const { unfit_field } = 'error' in evaluated.result ? evaluated.result : {}
