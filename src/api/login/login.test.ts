@@ -38,7 +38,7 @@ function opened(secret: string): ReturnType<typeof localApp> {
   proxies.addAddress('10.0.0.9')
   const unused = {} as Pick<
     AppOptions,
-    'runs' | 'statuses' | 'assets' | 'schedules' | 'sensors' | 'backfills' | 'whys' | 'retention'
+    'runs' | 'statuses' | 'assets' | 'schedules' | 'sensors' | 'backfills' | 'whys' | 'retention' | 'alerts'
   >
   return localApp({
     ...unused,

@@ -50,20 +50,8 @@ const PARTITION = [
 const FACTS = ['asset_key', 'partitions', 'request_id', 'created']
 const KEYS = ['set_name', 'request_id', 'added', 'removed', 'unchanged', 'created']
 
-const ALERT = [
-  'alert_id',
-  'target',
-  'kind',
-  'subject',
-  'title',
-  'raised_at',
-  'status',
-  'tries',
-  'tried_at',
-  'http_status',
-  'error',
-  'next_try_at',
-]
+const TRIES = ['status', 'tries', 'tried_at', 'http_status', 'error', 'next_try_at']
+const ALERT = ['alert_id', 'target', 'kind', 'subject', 'title', 'raised_at', ...TRIES]
 
 const TOKEN = ['token_id', 'name', 'role', 'status', 'created_by', 'created_at', 'expires_at']
 

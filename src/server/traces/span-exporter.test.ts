@@ -29,7 +29,7 @@ async function collector(answer: RequestListener): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/traces`
 }
 
-function exporterTo(url: string, limits: { maxQueue?: number; maxBatch?: number } = {}) {
+function exporterTo(url: string, limits: { maxQueue?: number; maxBatch?: number; delayMs?: number } = {}) {
   const counted = { exported: 0, queue_full: 0, not_taken: 0 }
   const told: string[] = []
   const exporter = new SpanExporter({
@@ -66,7 +66,8 @@ describe('the exporter of spans', () => {
         response.end('{}')
       })
     })
-    const { exporter, counted, told } = exporterTo(url, { maxBatch: 2 })
+    // Only a full batch or the end has anything sent.
+    const { exporter, counted, told } = exporterTo(url, { maxBatch: 2, delayMs: 3_600_000 })
     for (const n of [1, 2, 3]) exporter.add(span(n))
     await expect.poll(() => names, PATIENT).toEqual([['s1', 's2']])
     await exporter.close(GRACE_MS)
