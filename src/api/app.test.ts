@@ -4,7 +4,7 @@ import { serve } from '@hono/node-server'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ServoClient } from '../client/client.ts'
 import { ServoError } from '../lib/error.ts'
-import { machineAccess } from '../testing/machine-access.ts'
+import { machineAccess } from '../testing/access/machine-access.ts'
 import { type AppOptions, localApp } from './app.ts'
 
 const MB = 2 ** 20

@@ -4,7 +4,7 @@ import { attemptId, dispatchId, queueSafeId } from '../domain/dispatch/dispatch-
 import { sha256Bytes } from '../lib/hash.ts'
 import { HOUR_MS, SECOND_MS } from '../lib/time.ts'
 import { applied, duplicate, ignored, type Verdict, waitFor } from '../model/event.ts'
-import { machineAccess } from '../testing/machine-access.ts'
+import { machineAccess } from '../testing/access/machine-access.ts'
 import { VirtualClock } from '../testing/virtual-clock.ts'
 import { routerOf } from './routing/router.ts'
 import { type AttemptGrant, TaskTokens } from './task-tokens.ts'

@@ -108,7 +108,7 @@ function inWords({ term, pid, address }: Leader): string {
 
 export async function clientOf({ secrets }: Pick<Components, 'secrets'>, url: string): Promise<ServoClient> {
   const known = await secrets.read()
-  if (known !== undefined) return new ServoClient({ url, token: known.api_token, retries: 0 })
+  if (known !== undefined) return new ServoClient({ url, token: known.api_token, retries: 0, waitSec: PATIENCE_SEC })
   throw new ServoError(
     'unavailable',
     'no_secrets',
@@ -118,6 +118,9 @@ export async function clientOf({ secrets }: Pick<Components, 'secrets'>, url: st
     },
   )
 }
+
+/** A person would rather wait for a slow disk than try again. Below the time after which a client gives up. */
+export const PATIENCE_SEC = 10
 
 const NO_ANSWER_YET = 'no_answer_yet'
 

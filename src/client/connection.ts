@@ -7,6 +7,8 @@ export interface ClientOptions {
   readonly token: string
   /** How often a request that may be repeated is sent again while the server asks to wait (429, 503); 3 times if absent. */
   readonly retries?: number
+  /** How long the server may wait for its storage before it answers that it is down; about a second if absent. */
+  readonly waitSec?: number
   /** Ends every request of this client. */
   readonly signal?: AbortSignal | undefined
   /** What to do if nobody answers, if the caller knows better. */
@@ -93,7 +95,7 @@ export class Connection {
     path: string,
     { body, user, traceparent, signal }: Asked & { signal?: AbortSignal },
   ): Promise<Received> {
-    const { token, retries = RETRIES } = this.options
+    const { token, retries = RETRIES, waitSec } = this.options
     const sent: Sent = {
       method,
       headers: {
@@ -101,6 +103,7 @@ export class Connection {
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(user !== undefined && { 'x-servo-user': user }),
         ...(traceparent !== undefined && { traceparent }),
+        ...(waitSec !== undefined && { prefer: `wait=${waitSec}` }),
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
       ...(signal !== undefined && { signal }),

@@ -6,7 +6,7 @@ import type { AlarmClock } from '../ports/clock.ts'
 import type { HeldLease } from '../ports/lease.ts'
 import type { Orchestrator } from './leader/orchestrator.ts'
 import type { ServerMetrics } from './metrics/server-metrics.ts'
-import { withPatience } from './patience.ts'
+import { extraSecOf, withPatience } from './patience.ts'
 import type { WatchedStore } from './watched-store.ts'
 
 interface AnsweringOptions {
@@ -55,7 +55,8 @@ export class Answering {
       const answer = this.#carryOut(request, env)
       if (PATIENT.test(request.url)) return await answer
       const { clock, store, orchestrator } = this.#options
-      return await withPatience(answer, { clock, store, isRecovering: () => orchestrator.phase === 'recovering' })
+      const isRecovering = (): boolean => orchestrator.phase === 'recovering'
+      return await withPatience(answer, { clock, store, extraSec: extraSecOf(request.headers), isRecovering })
     } finally {
       this.#answering -= 1
     }

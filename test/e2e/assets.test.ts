@@ -65,7 +65,7 @@ describe('assets and what is told of them', () => {
         .toEqual([
           `${command} group:nope`,
           2,
-          expect.stringMatching(/^error: ((--select|assets): )?group:nope selects no asset/),
+          expect.stringMatching(/^error: ((--select|select): )?group:nope selects no asset/),
         ])
     // Assets that are gone keep their history, so that a list can be asked for one that is unknown.
     const unknown = 'asset "nope" is not on record'

@@ -63,8 +63,8 @@ export class Led {
     return (await this.server.api.runs.request({ select: [selection], key }, 'tester')).run_id
   }
 
-  get(path: string) {
-    return this.#ask(path, { method: 'GET' })
+  get(path: string, headers: Readonly<Record<string, string>> = {}) {
+    return this.#ask(path, { method: 'GET', headers })
   }
 
   post(path: string, body: object, token = this.#token, headers: Readonly<Record<string, string>> = {}) {

@@ -6,7 +6,7 @@ import { workerRoutes } from '../../src/api/worker-routes.ts'
 import type { DispatchEnvelope } from '../../src/contract/dispatch.ts'
 import { sha256Bytes } from '../../src/lib/hash.ts'
 import type { Orchestrator } from '../../src/server/leader/orchestrator.ts'
-import { machineAccess } from '../../src/testing/machine-access.ts'
+import { machineAccess } from '../../src/testing/access/machine-access.ts'
 import { scope, type World } from './world.ts'
 
 export interface Answer {

@@ -71,7 +71,7 @@ test('[S13] a run is found by its id or the beginning of it, with its tasks and 
     expect(tasks.map(({ asset_key }) => asset_key)).toEqual(i % 2 === 0 ? ['asset-0'] : ['asset-0', 'asset-1'])
     if (i < RUNS - 1) expect(attempts.length, `run ${i}`).toBeGreaterThan(0)
   }
-  await expect(reader.get('run_')).rejects.toMatchObject({ kind: 'not_found' })
+  await expect(reader.get('run_')).rejects.toMatchObject({ code: 'ambiguous_run' })
   await expect(reader.get('run_zzzzzzzz')).rejects.toMatchObject({ kind: 'not_found', code: 'no_such_run' })
   const start = ids.map((id) => id.slice(0, 5)).find((each, i, all) => all.indexOf(each) !== i)
   await expect(reader.get(start ?? '')).rejects.toMatchObject({ code: 'ambiguous_run' })

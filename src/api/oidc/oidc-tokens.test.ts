@@ -2,7 +2,7 @@ import { exportSPKI, generateKeyPair, type JWTPayload, UnsecuredJWT } from 'jose
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { OidcIssuer as Settings } from '../../contract/server-settings.ts'
 import { DAY_MS, MINUTE_MS, SECOND_MS } from '../../lib/time.ts'
-import { TestIssuer } from '../../testing/oidc-issuer.ts'
+import { TestIssuer } from '../../testing/access/oidc-issuer.ts'
 import { VirtualClock } from '../../testing/virtual-clock.ts'
 import { OidcTokens } from './oidc-tokens.ts'
 

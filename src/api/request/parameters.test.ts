@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { machineAccess } from '../../testing/machine-access.ts'
+import { machineAccess } from '../../testing/access/machine-access.ts'
 import { type AppOptions, localApp, routesOf } from '../app.ts'
 import { hookRoutes } from '../hooks/hook-routes.ts'
 import type { Problem } from '../problem.ts'

@@ -8,7 +8,7 @@ import { noAssets, partitionsText, shownAsset } from '../show-asset.ts'
 import { firstLine } from '../show-run.ts'
 
 /** Page size of the questions to the server. */
-const PAGE = 5_000
+const PAGE = 1_000
 
 export async function listAssets(select: readonly string[], flags: ProjectFlags): Promise<void> {
   const found: AssetSummary[] = []

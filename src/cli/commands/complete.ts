@@ -8,7 +8,7 @@ import { componentsOf, findProject, servoDirOf } from '../project.ts'
 /** Whoever pressed Tab has typed on by then. */
 const MAX_MS = 3_000
 /** More than anyone reads, and each is the most that a page has. */
-const MAX_ASSETS = 10_000
+const MAX_ASSETS = 1_000
 const MAX_PARTITIONS = 1_000
 const MAX_RUNS = 100
 const MAX_NAMES = 1_000

@@ -42,7 +42,7 @@ function said(
 
 const keysText = (count: number): string => (count === 1 ? '1 key' : `${count} keys`)
 
-const PAGE = 10_000
+const PAGE = 1_000
 
 /** Prints one line per key; --json also has the user and the time. */
 export async function listKeys(setName: string, flags: ProjectFlags): Promise<void> {

@@ -1,6 +1,7 @@
 import { ServoClient } from '../../client/client.ts'
 import { ServoError } from '../../lib/error.ts'
 import { isLoopbackName } from '../../lib/safe-url.ts'
+import { PATIENCE_SEC } from '../find-leader.ts'
 import { badFlag } from '../flags.ts'
 import { note } from '../output.ts'
 
@@ -23,7 +24,7 @@ export function remoteServer({ url, token }: RemoteFlags): ServoClient | undefin
     })
   if (/[^\x21-\x7e]/.test(token)) throw badFlag('the token has characters that no token has', 'Copy it once more.')
   const ifSilent = 'Check --url (or SERVO_URL), and that a server runs there.'
-  return new ServoClient({ url: address, token, retries: 0, ifSilent })
+  return new ServoClient({ url: address, token, retries: 0, waitSec: PATIENCE_SEC, ifSilent })
 }
 
 function addressOf(text: string): string {

@@ -56,14 +56,12 @@ export class Orchestrator {
     this.#carried = new CarriedRuns(options.carries ?? 'everything')
     const { components, lease, instance, workers } = options
     const { store, scope, clock } = components
-    this.graph = new CurrentGraph(
-      () => this.loop.compactor.state,
-      () => clock.now(),
-    )
+    const rows = () => this.loop.compactor.state
+    this.graph = new CurrentGraph(rows, () => clock.now())
     const state = {
       clock,
       carries: (runId: string) => this.#carried.has(runId),
-      rows: () => this.loop.compactor.state,
+      rows,
       envelopeFor: (task: Readonly<TaskRow>, dispatch: Readonly<DispatchRow>) =>
         envelopeFor(knownState(this.loop.compactor, this.graph, options.isSampled), task, dispatch),
     }

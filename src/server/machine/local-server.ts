@@ -162,6 +162,7 @@ export class LocalServer {
 
   static async start(options: LocalServerOptions): Promise<{ server: LocalServer; loaded: Reload }> {
     const { components, projectDir, lease, instance, onTrouble, onStopped } = options
+    const tell = (error: unknown) => onTrouble?.(error)
     const began = performance.now()
     const machine = options.concurrency ?? Math.max(4, availableParallelism())
     const size: Size = { now: machine, machine, settings: NOT_LOADED }
@@ -178,24 +179,19 @@ export class LocalServer {
         // starts in a moment when there is work for two.
         warm: 1,
         now: () => components.clock.now(),
-        onTrouble: (error) => onTrouble?.(error),
+        onTrouble: tell,
       })
       const evaluations = options.automation
-        ? new EvaluationPool({
-            now: () => components.clock.now(),
-            onTrouble: (error) => onTrouble?.(error),
-            onPrinted: options.onPrinted,
-          })
+        ? new EvaluationPool({ now: () => components.clock.now(), onTrouble: tell, onPrinted: options.onPrinted })
         : undefined
       const reach = reachOf(options, process.env)
       const { secrets, made } = await loadSecrets(components)
       if (made === 'new') onTrouble?.(secretsReplaced())
       const metrics = new ServerMetrics()
-      const traced = { clock: components.clock, metrics, instance, onTrouble: (error: unknown) => onTrouble?.(error) }
       const server = await Server.open({
         components,
         metrics,
-        openTraces: await wantedTraces(process.env, traced),
+        openTraces: await wantedTraces(process.env, { clock: components.clock, metrics, instance, onTrouble: tell }),
         lease,
         secrets,
         instance,
@@ -207,7 +203,7 @@ export class LocalServer {
         ...(options.onHandOver !== undefined && { onHandOver: options.onHandOver }),
         ...(options.automation !== undefined && { automation: options.automation }),
         ...(evaluations !== undefined && { evaluator: evaluations }),
-        onTrouble: (error) => onTrouble?.(error),
+        onTrouble: tell,
         onStopped: (error) => onStopped?.(error),
       })
       const stopMeasuring = measureProcess(metrics.registry)

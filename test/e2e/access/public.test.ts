@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { TestIssuer } from '../../../src/testing/oidc-issuer.ts'
+import { TestIssuer } from '../../../src/testing/access/oidc-issuer.ts'
 import { projectOf, TestProject } from '../support/project.ts'
 import { type Servo, servo } from '../support/servo.ts'
 
@@ -105,12 +105,12 @@ test('[U9] a link of servo login signs a browser in, once; its cookie changes th
 })
 
 test('[U10] who guesses is refused with 429, and those who are known go on', async () => {
-  const statuses = await Promise.all(
-    Array.from({ length: 150 }, async (_, i) => (await fetch(api('/runs'), { headers: as(`guess-${i}`) })).status),
+  const guesses = await Promise.all(
+    Array.from({ length: 150 }, (_, i) => fetch(api('/runs'), { headers: as(`guess-${i}`) })),
   )
-  expect(new Set(statuses)).toEqual(new Set([401, 429]))
-  const refused = await fetch(api('/runs'), { headers: as('guess') })
-  expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1'])
+  expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([401, 429]))
+  const refused = guesses.filter(({ status }) => status === 429)
+  expect(new Set(refused.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['1']))
   expect((await fetch(api('/runs'), { headers: as(project.token) })).status).toBe(200)
   await server.says(/calls? (?:was|were) refused: too_many_requests .* from 127\.0\.0\.1/)
 })

@@ -138,7 +138,7 @@ test('commands about schedules work without a server, and say that nothing ticks
     stderr: expect.stringContaining('Did you mean nightly?'),
   })
   const created = await project.servo('schedules', 'create', 'x', '--cron', '61 * * * *', '--select', 'orders')
-  expect(created).toMatchObject({ code: 2, stderr: expect.stringContaining('"61" cannot be the minute') })
+  expect(created).toMatchObject({ code: 2, stderr: expect.stringContaining('minute 61 is out of range (0–59)') })
   expect(await project.json('schedules', 'create', 'x', '--cron', '0 4 * * *', '--select', 'orders')).toMatchObject({
     schedule_name: 'x',
   })

@@ -138,7 +138,7 @@ test('[R5] a task that throws shows type, code, own frames and causes: as it hap
   const { attempts } = JSON.parse((await project.servo('runs', 'show', id as string, '--json')).stdout)
 
   const [live, recap] = ran.stdout.split(/^failed {2}run_/m)
-  expect(live).toMatch(/failed +[\d.]+ m?s {2}fetched {2}no orders: connect ECONNREFUSED 127\.0\.0\.1:3/)
+  expect(live).toMatch(/failed +[\d.]+ m?s {2}fetched {2}no orders: fetch failed: connect ECONNREFUSED 127\.0\.0\.1:3/)
   for (const text of [live, recap, logs, shown]) {
     expect(text).toMatch(/NotFetched: no orders \(E_NOT_FETCHED\)/)
     expect(text).toMatch(/ at (async )?fetchAll \(lib\/fetch-all\.ts:8:11\)/)

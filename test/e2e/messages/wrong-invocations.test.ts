@@ -49,7 +49,7 @@ const WITHOUT_STATE: readonly string[] = [
   'runs list --status done',
   'runs list --status faild',
   'runs list --since yesterday',
-  'runs list --status failed',
+  'runs list --state failed',
   'runs list --json run,state',
   'runs rerun run_a --all --select whole',
   'runs logs run_a --attempt first',

@@ -88,7 +88,7 @@ export class TestProject {
   /** The server that runs now, spoken to without a process per question. */
   async client(): Promise<ServoClient> {
     const leader = await this.#components.lease.leader()
-    return new ServoClient({ url: leader?.address as string, token: this.token })
+    return new ServoClient({ url: leader?.address as string, token: this.token, waitSec: 10 })
   }
 
   /** Requests a run of the server that runs now, as `servo run --detach` does; returns its id. */
@@ -104,7 +104,7 @@ export class TestProject {
 
   /** A server that says itself where it listens; it may not be the one that the folder names. */
   clientOf(dev: Servo): ServoClient {
-    return new ServoClient({ url: dev.url, token: this.token })
+    return new ServoClient({ url: dev.url, token: this.token, waitSec: 10 })
   }
 
   /** The file with the secrets of the workspace. */

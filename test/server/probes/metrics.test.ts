@@ -88,7 +88,7 @@ test('[H2] chunks of a backfill are counted in each status that they reach', asy
   const days = { type: 'keys' as const, keys: ['a', 'b', 'c', 'd'] }
   const led = await Led.open({ assets: [{ asset_key: 'sales', kind: 'asset', partitions: days }] }, { automation: true })
   const { status } = await led.post('/backfills', {
-    assets: ['sales'],
+    select: ['sales'],
     partitions: { type: 'explicit', partition_keys: days.keys },
     chunk_size: 2,
   })

@@ -1,9 +1,9 @@
-import { roles } from '../api/access/roles.ts'
-import { CSRF_HEADER, type Sessions } from '../api/login/sessions.ts'
-import type { OidcTokens } from '../api/oidc/oidc-tokens.ts'
-import type { ApiTokens } from '../api/tokens/api-tokens.ts'
-import type { tokenAccess } from '../api/tokens/token-access.ts'
-import { MINUTE_MS, SECOND_MS, toIso } from '../lib/time.ts'
+import { roles } from '../../api/access/roles.ts'
+import { CSRF_HEADER, type Sessions } from '../../api/login/sessions.ts'
+import type { OidcTokens } from '../../api/oidc/oidc-tokens.ts'
+import type { ApiTokens } from '../../api/tokens/api-tokens.ts'
+import type { tokenAccess } from '../../api/tokens/token-access.ts'
+import { MINUTE_MS, SECOND_MS, toIso } from '../../lib/time.ts'
 import { TestIssuer } from './oidc-issuer.ts'
 
 interface ProofsOptions {
