@@ -105,9 +105,7 @@ test('[U9] a link of servo login signs a browser in, once; its cookie changes th
 })
 
 test('[U10] who guesses is refused with 429, and those who are known go on', async () => {
-  const guesses = await Promise.all(
-    Array.from({ length: 150 }, (_, i) => fetch(api('/runs'), { headers: as(`guess-${i}`) })),
-  )
+  const guesses = await Promise.all(Array.from({ length: 150 }, (_, i) => fetch(api('/runs'), { headers: as(`guess-${i}`) })))
   expect(new Set(guesses.map(({ status }) => status))).toEqual(new Set([401, 429]))
   const refused = guesses.filter(({ status }) => status === 429)
   expect(new Set(refused.map(({ headers }) => headers.get('retry-after')))).toEqual(new Set(['1']))
